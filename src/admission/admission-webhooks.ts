@@ -21,17 +21,17 @@ import { AdmissionMetrics } from './admission-metrics.js';
 import type { AskedPublication, Publication } from './publication.js';
 import type { HoldReason } from './verdict.js';
 
-/** Requests to one webhook at a time about publications, and as many about held versions. */
+/** How many requests one webhook receives at a time about publications, and as many again about held versions. */
 export const MAX_CONCURRENT = 8;
-/** Publications of one person that webhooks are being asked about. */
+/** How many publications of one person webhooks may be deciding at a time. */
 const MAX_PER_PERSON = 10;
 const MAX_BYTES = 64 * 1024;
 const MAX_REASONS = 10;
 const MAX_REASON = 500;
 
-/** What a webhook is asked about. */
+/** The version that a webhook is asked about. */
 export interface AskedVersion extends VersionName {
-  /** Of the item, also if it is never stored; a repeated question has the same. */
+  /** ID of the item, even if the item is never stored; a repeated question has the same ID. */
   readonly id: string;
   readonly source: string;
   /** The document as JSON text. */
@@ -40,7 +40,7 @@ export interface AskedVersion extends VersionName {
   readonly publisher: Publisher | null;
 }
 
-/** What a webhook answered; `failure` if it did not answer as it should. */
+/** The outcome of a webhook; `failure` if it gave no valid response. */
 export interface AdmissionAnswer {
   readonly outcome: 'admit' | 'hold' | 'reject' | 'failure';
   readonly reasons: readonly string[];
@@ -63,7 +63,7 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
     @Inject(outboundConfig.KEY) { proxy }: ConfigType<typeof outboundConfig>,
   ) {
     this.configs = webhooks;
-    // As many as there can be requests, so that no webhook waits for another one at its origin.
+    // As many as the requests there can be, so that webhooks of one origin do not wait for each other.
     this.http = new HttpClient({ maxConnections: 2 * MAX_CONCURRENT * MAX_ADMISSION_WEBHOOKS, proxy });
     metrics.begin(webhooks);
   }
@@ -93,8 +93,9 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
   /**
    * Asks all webhooks about a publication, at the same time. The worst outcome counts.
    *
-   * @throws ApiError 403 `admission_rejected`; 429 `too_many_requests` if the caller asks too much at a time.
-   * @throws SemaphoreTimeout if others ask too much: a webhook that was not asked has not failed.
+   * @throws ApiError 403 `admission_rejected`; 429 `too_many_requests` if too many of the caller's publications are
+   *   waiting.
+   * @throws SemaphoreTimeout if too many other requests wait. A webhook that was not asked has not failed. /
    */
   async askAboutPublication(
     { source, version, claims, caller }: Publication,
@@ -145,7 +146,10 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
     }
   }
 
-  /** Asks one webhook. Redirects and anything else that is no answer within the limits count as a failure. */
+  /**
+   * Asks one webhook. A redirect, or any other response that is not a valid answer within the limits, counts as a
+   * failure.
+   */
   async ask(config: AdmissionWebhookConfig, asked: AskedVersion): Promise<AdmissionAnswer> {
     const body = bodyOf(asked);
     const started = performance.now();
@@ -180,7 +184,7 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
   }
 }
 
-/** Returns what an answer means for the version. */
+/** Returns what a webhook's answer means for the version. */
 export function answerOutcome(
   { onFailure }: AdmissionWebhookConfig,
   { outcome }: AdmissionAnswer,
@@ -188,7 +192,7 @@ export function answerOutcome(
   return outcome === 'failure' ? onFailure : outcome;
 }
 
-/** Returns why a webhook holds or rejects a version, as people see it. */
+/** Returns the reason to show to people: why a webhook holds or rejects a version. */
 export function reasonsOf(
   { name }: Pick<AdmissionWebhookConfig, 'name'>,
   answer: AdmissionAnswer,
@@ -200,7 +204,7 @@ export function reasonsOf(
   return texts.map((text) => reasonOf(name, text));
 }
 
-/** Returns the reason of a version that a webhook has not answered about. */
+/** Returns the reason for holding a version that a webhook has not decided yet. */
 export function waitingFor(name: string): HoldReason {
   return reasonOf(name, `The webhook ${name} has not answered yet`);
 }
@@ -218,7 +222,7 @@ function keyOf(caller: Caller, { sourceIp }: RequestContext): string {
   return callerKeyOf(caller, () => clientNetwork(sourceIp ?? undefined));
 }
 
-// The document is sent as it was: parsing could change its numbers.
+// The document is sent unchanged: parsing it could change its numbers.
 function bodyOf({ document, publisher, ...others }: AskedVersion): string {
   const { id, source, type, name, version, claims } = others;
   const members = JSON.stringify({
@@ -233,7 +237,7 @@ function bodyOf({ document, publisher, ...others }: AskedVersion): string {
   return `${members.slice(0, -1)},"document":${document.toString()}}`;
 }
 
-/** @throws Error if the answer has another form. */
+/** @throws Error if the answer is malformed. */
 function readAnswer(json: unknown): AdmissionAnswer {
   const outcome = member(json, 'outcome');
   const reasons = isObject(json) ? json['reasons'] : undefined;

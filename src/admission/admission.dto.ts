@@ -78,7 +78,7 @@ export class AdmissionFilters {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A cursor: the query, and the last item of the page. */
+/** A cursor: the query and the last item of the page. */
 export class AdmissionCursor {
   @IsDefined() @ValidateNested() @Type(() => AdmissionFilters) readonly filters: AdmissionFilters;
   @IsInt() @Min(1) @Max(MAX_PAGE) readonly limit: number;
@@ -116,7 +116,7 @@ export class BlockedPackageBody {
   @IsOptional() @IsText() version?: string;
 }
 
-/** What to keep out of every source: members are ANDed, the values within one ORed. */
+/** Which versions a block keeps out of every source: the members are ANDed, the values of one member ORed. */
 @ValidateClass<BlockBody>(namesSomething)
 export class BlockBody {
   @IsOptional() @IsArray() @ArrayNotEmpty() @ArrayMaxSize(MAX_GLOBS) @IsGlob({ each: true }) names?: string[];

@@ -51,18 +51,18 @@ export class AdmissionItem {
   @BytewiseText()
   name: string;
 
-  /** Null for a change of the whole entry. */
+  /** Null for a change to the whole entry. */
   @BytewiseText({ nullable: true })
   version: string | null;
 
   @Column({ type: 'text' })
   status: ItemStatus;
 
-  /** Why the item is held; once it is decided, why it was. */
+  /** Why the item is held or, once it is decided, why it was held. */
   @Column({ type: 'jsonb' })
   reasons: readonly HoldReason[];
 
-  /** SHA-256 of the document, as the upstream or publisher sent it; of a change, of its JSON. */
+  /** SHA-256 of the document as the upstream or publisher sent it; for a change, SHA-256 of its JSON. */
   @Column({ type: 'bytea' })
   digest: Buffer;
 
@@ -73,7 +73,7 @@ export class AdmissionItem {
   @Timestamp({ name: 'first_seen_at' })
   firstSeenAt: Date;
 
-  /** When the item is admitted without a decision; null if it needs one. */
+  /** When the item is admitted automatically; null if it needs a decision. */
   @Timestamp({ name: 'due_at', nullable: true })
   dueAt: Date | null;
 
@@ -84,7 +84,7 @@ export class AdmissionItem {
   @Column({ name: 'is_approved', type: 'boolean', default: false })
   isApproved: boolean;
 
-  /** The claims of the entry as given; null: the claims of the source. */
+  /** The claims of the entry as given; null if it has the claims of the source. */
   @Column({ type: 'jsonb', nullable: true })
   claims: Claims | null;
 
@@ -95,11 +95,11 @@ export class AdmissionItem {
   @Column({ name: 'publisher_key', type: 'bytea', nullable: true })
   publisherKey: Buffer | null;
 
-  /** The change to make; null: the item is a version. */
+  /** The change to make; null if the item is a version. */
   @Column({ type: 'jsonb', nullable: true })
   change: ItemChange | null;
 
-  /** Null once the item is admitted or withdrawn, and for changes. */
+  /** Null for changes, and once the item is admitted or withdrawn. */
   @Column({ type: 'text', nullable: true, select: false })
   document: string | null;
 
@@ -127,7 +127,7 @@ export class AdmissionItem {
   @Timestamp({ name: 'status_changed_at', nullable: true })
   statusChangedAt: Date | null;
 
-  /** As the upstream gives it; null if it gives none. */
+  /** As stated by the upstream; null if it states none. */
   @Timestamp({ name: 'published_at', nullable: true })
   publishedAt: Date | null;
 
@@ -135,7 +135,7 @@ export class AdmissionItem {
   isUpstreamLatest: boolean;
 }
 
-/** What one person decided or wrote about an item. */
+/** One person's decision or comment on an item. */
 @Entity('admission_decision')
 @Check('admission_decision_decision_check', isOneOf('decision', DECISIONS))
 @Index('admission_decision_item', ['itemId'])
@@ -169,7 +169,7 @@ export class AdmissionDecision {
   comment: string | null;
 }
 
-/** A held version about which an admission webhook is asked, or has been. */
+/** A question to an admission webhook about a held version. */
 @Entity('admission_question')
 @Index('admission_question_due', ['webhook', 'sourceId', 'askAt'], { where: 'ask_at is not null' })
 export class AdmissionQuestion {
@@ -186,11 +186,11 @@ export class AdmissionQuestion {
   @Column({ name: 'source_id', type: 'integer' })
   sourceId: number;
 
-  /** Failures so far. */
+  /** Number of failures so far. */
   @Column({ type: 'integer', default: 0 })
   attempts: number;
 
-  /** When to ask, also again; null: the webhook has answered. */
+  /** When to ask (again); null once the webhook has answered. */
   @Timestamp({ name: 'ask_at', nullable: true })
   askAt: Date | null;
 }
@@ -211,7 +211,7 @@ export class Block {
   updatedAt: Date;
 }
 
-/** A change of a block that is in force but has not been applied to all synced sources. */
+/** A changed block that is in force but has not been applied to all synced sources. */
 @Entity('block_change')
 export class BlockChange {
   @PrimaryColumn({ type: 'uuid', primaryKeyConstraintName: 'block_change_pkey' })
@@ -224,7 +224,7 @@ export class BlockChange {
   createdAt: Date;
 }
 
-/** A name that a source has shown and that was admitted, even if it is gone: `newNames` does not hold it. */
+/** A name that a source has shown and that was admitted, even if it is gone: `newNames` no longer holds it. */
 @Entity('known_name')
 export class KnownName {
   @PrimaryColumn({ name: 'source_id', type: 'integer', primaryKeyConstraintName: 'known_name_pkey' })

@@ -26,7 +26,7 @@ import { SeenItems } from './seen-items.queries.js';
 import { SyncedAdmission } from './synced-admission.js';
 import { WebhookQuestions } from './webhook-questions.js';
 
-/** Decides what may come in (reference/admission). Everything that stores versions asks it first. */
+/** Decides which versions are admitted (reference/admission). All code that stores versions asks it first. */
 @Module({
   imports: [
     TypeOrmModule.forFeature([AdmissionItem, Block, BlockChange]),

@@ -54,7 +54,7 @@ export class AdmissionItemAnswer {
 
   name: string;
 
-  /** Absent for a change of the whole entry. */
+  /** Absent for a change to the whole entry. */
   version?: string;
 
   @ApiProperty({ enum: ITEM_STATUSES })
@@ -92,7 +92,7 @@ export class AdmissionItemAnswer {
 export class ReplacedVersion {
   version: string;
 
-  /** JSON Patch (RFC 6902) from the served document; of the members, below `/members`. */
+  /** JSON Patch (RFC 6902) from the served document; paths below `/members` refer to the members of its content. */
   @ApiProperty({ type: 'array', items: { type: 'object', additionalProperties: true } })
   diff: object[];
 }
@@ -101,10 +101,10 @@ export class AdmissionItemDetails extends AdmissionItemAnswer {
   @ApiPropertyOptional({ type: 'object', additionalProperties: true })
   document?: object;
 
-  /** The state of its content while it is held. */
+  /** The state of the content while the version is held. */
   content?: ContentAnswer;
 
-  /** What its content contains; absent while none is stored. */
+  /** The members of the content; absent while none is stored. */
   members?: Members;
 
   /** How it differs from the version that is served. */
@@ -154,7 +154,7 @@ export class PublisherAnswer {
   @ApiProperty({ type: String, nullable: true })
   issuer: string | null;
 
-  /** The name of the publisher at that time. Not unique. */
+  /** The publisher's name at that time. Not unique. */
   name?: string;
 
   /** The client the token was issued to. */

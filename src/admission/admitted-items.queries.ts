@@ -38,9 +38,9 @@ export class AdmittedItems {
   ) {}
 
   /**
-   * Adds the claim sets of items. Publications add theirs before they lock the managed source, so anything that admits
-   * publications must too. As they do, it first takes the shared lock: a change of the source locks it before it adds the
-   * same claim sets.
+   * Adds the claim sets of items. Publications add theirs before they lock the managed source, so whatever admits
+   * publications must too. Like publications, it takes the shared lock first, because a change to the source locks it
+   * before adding the same claim sets.
    */
   async addClaimSets(manager: EntityManager, ids: readonly string[]): Promise<void> {
     await manager.find(Source, {
@@ -63,9 +63,10 @@ export class AdmittedItems {
   }
 
   /**
-   * Admits items of one source: adds their entries and versions, elects the latest versions, and increments the revision of the
-   * source. A version that is served is replaced. Runs in the caller's transaction, which has
-   * compared the items with the blocks, after `addClaimSets` for publications; for synced sources, `BlockSweep.settle` follows.
+   * Admits items of one source: adds their entries and versions, elects the latest versions, and increments the
+   * revision of the source. Replaces versions that are served. Runs in the caller's transaction, which has already
+   * compared the items with the blocks. Publications need `addClaimSets` first; synced sources need `BlockSweep.settle`
+   * afterwards. /
    */
   async admit(manager: EntityManager, sourceId: number, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
@@ -84,7 +85,7 @@ export class AdmittedItems {
     const touched = new Set<string>();
     for await (const batch of batches(ids, BATCH)) {
       const rows = await manager.query<AdmittedRow[]>(
-        // The join looks up each id, even if the planner's statistics predate the latest status changes.
+        // The join looks up each ID, even if the planner's statistics are older than the latest status changes.
         `select i.id, i.type, i.name, i.version, i.claims, i.is_upstream_latest as "isUpstreamLatest",
            i.is_rewritten as "isRewritten", i.content_tree as "contentTree"
          from unnest($1::uuid[]) as n(id) join lateral (select * from admission_item where id = n.id offset 0) i on true
@@ -176,8 +177,8 @@ export class AdmittedItems {
 }
 
 /**
- * Of several held documents of one version, drops those that a newer one among these replaces. One that was served until
- * a block held it is older than any other.
+ * If several of these documents belong to one version, drops all but the newest. A document that was served until a
+ * block held it counts as the oldest.
  */
 async function dropSuperseded(
   manager: EntityManager,

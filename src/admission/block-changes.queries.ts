@@ -12,11 +12,11 @@ import { BlockSweep } from './block-sweep.queries.js';
 import { Blocks } from './blocks.queries.js';
 
 const EVERY_MS = 5_000;
-/** A changed block interrupts whatever writes a source that it cannot lock within this time, and tries again this often. */
+/** How long to wait for the lock of a source before interrupting whoever writes it, and how often to try again. */
 const ATTEMPTS = 20;
 const PATIENCE = '200ms';
 
-/** Applies changed blocks to synced sources. Polls for changes that a replica did not finish. */
+/** Applies changed blocks to synced sources. Polls for changes that a replica left unfinished. */
 @Injectable()
 export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('admission');
@@ -48,8 +48,8 @@ export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdo
   }
 
   /**
-   * Applies the current state of a block, or its removal, after the change is committed. A failure is not an error of
-   * the request: it is logged, and the polling of any replica retries it.
+   * Applies the current state of a block, or its removal, after the change is committed. A failure does not fail the
+   * request: it is logged, and any replica's polling retries it.
    */
   async apply(id: string): Promise<void> {
     try {
@@ -109,12 +109,12 @@ export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdo
     return locked;
   }
 
-  // A sync writes for as long as its source is large; the block must not wait for it.
+  // A sync of a large source writes for a long time; the block must not wait for it.
   private async lockSource(manager: EntityManager, sourceId: number): Promise<void> {
     await limitLockWaits(manager, PATIENCE);
     for (let attempt = 1; ; attempt += 1)
       try {
-        // A nested transaction: a savepoint.
+        // A nested transaction, which is a savepoint.
         await manager.transaction((nested) =>
           nested.findOne(Source, {
             select: { id: true },

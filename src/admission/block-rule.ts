@@ -8,7 +8,7 @@ import { matchesGlob } from '../sources/entry-filter.js';
 import { toStorable } from '../validation/storable-text.js';
 import { REWRITTEN } from './rewrite.js';
 
-/** A package as a block names it; `identifier` is a glob. */
+/** A package as listed in a block; `identifier` is a glob. */
 interface BlockedPackage {
   readonly registryType: string;
   readonly identifier: string;
@@ -16,7 +16,7 @@ interface BlockedPackage {
   readonly version?: string;
 }
 
-/** What a block keeps out: members are ANDed, the values within one ORed (reference/admission). */
+/** What a block matches: the members are ANDed, the values of one member ORed (reference/admission). */
 export interface BlockRule {
   readonly names?: readonly string[];
   readonly types?: readonly EntryType[];
@@ -30,9 +30,9 @@ export interface BlockRule {
 /** A version to compare with blocks. */
 export interface BlockCandidate extends VersionName {
   readonly digest: Buffer;
-  /** The text of the document; called only if a block looks into it. */
+  /** Returns the text of the document; called only if a block examines documents. */
   readonly document: () => string | Buffer;
-  /** What its stored content contains; null if none is stored. */
+  /** The members of the stored content; null if none is stored. */
   readonly members: Members | null;
 }
 
@@ -46,7 +46,7 @@ export function candidateOf(
 /** A block that matches a version. */
 export interface BlockMatch {
   readonly block: CompiledBlock;
-  /** The member of its content that matches; empty if the document does. */
+  /** The member of the content that matches; empty if the document matches. */
   readonly member: string;
 }
 
@@ -57,7 +57,7 @@ export function isInRange(version: string, range: string): boolean {
   return parsed !== null && new Range(range, { includePrerelease: true }).test(parsed);
 }
 
-/** A block, ready to be compared with many versions. */
+/** A block prepared for comparing many versions. */
 export class CompiledBlock {
   private readonly types: ReadonlySet<string> | null;
   private readonly names: Globs | null;
@@ -75,7 +75,7 @@ export class CompiledBlock {
   constructor(
     readonly id: string,
     readonly rule: BlockRule,
-    /** Differs after each change. */
+    /** Different after each change. */
     readonly revision = '',
   ) {
     const { types, names, versions, packages, remotes, digests } = rule;
@@ -97,7 +97,7 @@ export class CompiledBlock {
       })) ?? null;
   }
 
-  /** Whether the block looks into documents and content. */
+  /** Whether the block examines documents and content. */
   get readsDocuments(): boolean {
     return this.packages !== null || this.remotes !== null;
   }
@@ -140,7 +140,7 @@ export class CompiledBlock {
       (blocked) =>
         blocked.registryType === registryType &&
         identifiers.some((identifier) => isTooLong(identifier) || blocked.identifier.match(identifier)) &&
-        // A package without a version installs any version, the blocked one included.
+        // A package without a version installs any version, including the blocked one.
         (blocked.version === undefined ||
           version === '' ||
           version === blocked.version ||
@@ -165,7 +165,7 @@ export function matchingBlocks(
   });
 }
 
-/** Case does not count, so that `Com.Evil/x` does not pass a block of `com.evil/*`. */
+/** Case-insensitive, so that `Com.Evil/x` does not escape a block of `com.evil/*`. */
 class Globs {
   private readonly patterns: readonly string[];
 
@@ -201,7 +201,7 @@ function identifiersOf(given: unknown): string[] {
   return [identifier, image, textOf(given, 'url')].filter((text) => text !== '');
 }
 
-// Of a rewritten document, blocks look at the packages that the upstream sent; see REWRITTEN.
+// For a rewritten document, blocks examine the packages that the upstream sent; see REWRITTEN.
 function packagesOf(document: unknown): unknown[] {
   const meta = isObject(document) ? document['_meta'] : undefined;
   return [...elements(member(document, 'packages')), ...elements(member(meta, REWRITTEN))];
@@ -211,7 +211,7 @@ function comparable(registryType: string, identifier: string): string {
   return registryType === 'pypi' ? normalizedPypi(identifier) : identifier;
 }
 
-/** A part of a member to compare, and the member's name for people. */
+/** The part of a member to compare, and the member's name to show. */
 type MemberPart = readonly [value: unknown, member: string];
 
 function launchesOf(members: Members | null): MemberPart[] {
@@ -239,14 +239,14 @@ function urlsOf(members: Members | null): MemberPart[] {
   );
 }
 
-/** Returns the first member that matches; null if none does. Like `someOf`, more than are compared match. */
+/** Returns the first member that matches; null if none does. As in `someOf`, too many members count as a match. */
 function someMember(parts: readonly MemberPart[], matches: (value: unknown) => boolean): string | null {
   if (parts.length > MAX_COMPARED_MEMBERS) return `more than ${MAX_COMPARED_MEMBERS} package names or URLs`;
   const found = parts.find(([value]) => matches(value));
   return found ? shownMember(found[1]) : null;
 }
 
-/** What cannot be read may be anything. */
+/** Unreadable content could be anything. */
 function unreadableIn(members: Members | null): string | null {
   const [path] = members?.unreadable ?? [];
   return path === undefined ? null : shownMember(`unreadable file ${path}`);
@@ -265,7 +265,7 @@ function hasRemote(remotes: Globs, remote: unknown): boolean {
   return remotes.match(url) || (URL.canParse(url) && remotes.match(new URL(url).href));
 }
 
-/** More packages or remotes, or longer texts, would block other requests; a version that has them matches. */
+/** Comparing more packages, remotes or text would delay other requests, so such a version counts as a match. */
 const MAX_COMPARED = 200;
 /** A member has up to six spellings. */
 const MAX_COMPARED_MEMBERS = 1_000;

@@ -25,10 +25,10 @@ import { MAX_ITEM_EVENTS } from './synced-admission.js';
 import type { ConsideredBlocks } from './synced-content.js';
 import { type HoldReason, shownReasons } from './verdict.js';
 
-/** Rows read at once, without and with documents; and rows moved by one statement. */
+/** Maximum rows per read, without and with documents, and maximum rows moved by one statement. */
 const ROWS_PER_READ = 1_000;
 const DOCUMENTS_PER_READ = 100;
-/** Longer documents, of up to 1 MiB, are read one by one. */
+/** Longer documents, of up to 1 MiB, are read one at a time. */
 const MAX_READ_TOGETHER = 64 * 1_024;
 const ROWS_PER_STATEMENT = 2_000;
 
@@ -47,7 +47,7 @@ interface ServedRow extends ScannedRow {
   readonly sourceId: number;
 }
 
-/** A served version that is being held; there may be a million. */
+/** A served version that is being held; there may be a million of them. */
 interface MovingVersion {
   readonly id: string;
   readonly entryId: string;
@@ -55,7 +55,7 @@ interface MovingVersion {
   readonly reasons: readonly HoldReason[];
 }
 
-/** A row that a block matches, and why that holds it. */
+/** A row that a block matches, with the reason. */
 type Matched<Row> = Row & { readonly reason: HoldReason };
 
 interface ItemRow extends ScannedRow {
@@ -64,8 +64,8 @@ interface ItemRow extends ScannedRow {
 }
 
 /**
- * Applies changed blocks to what sources have stored: moves matching versions to the held items, and admits held items that
- * nothing else holds. Runs in the caller's transaction, which has locked the rows of the sources.
+ * Applies changed blocks to stored versions: moves matching served versions to the held items, and admits held items
+ * that nothing else holds. Runs in the caller's transaction, which has locked the rows of the sources.
  */
 @Injectable()
 export class BlockSweep {
@@ -92,7 +92,7 @@ export class BlockSweep {
     );
   }
 
-  /** @param block null if the block with this id is removed. */
+  /** @param block null if the block with this ID is removed. */
   async apply(
     manager: EntityManager,
     sourceIds: readonly number[],
@@ -105,16 +105,16 @@ export class BlockSweep {
   }
 
   /**
-   * Applies the blocks that changed after those considered were read, and keeps them from changing until the transaction ends.
-   * Whatever stores versions of synced sources calls it last: a block is written either after the commit, and then applied to
-   * what was committed, or before, and then found here.
+   * Applies the blocks that changed since those in `considered` were read, and keeps blocks from changing until the
+   * transaction ends. Every transaction that stores versions of synced sources calls it last. A block is thus written
+   * either after the commit, and then applied to the committed versions, or before it, and then found here.
    */
   async settle(
     manager: EntityManager,
     sourceIds: readonly number[],
     considered: ConsideredBlocks,
   ): Promise<void> {
-    // Changes of blocks wait for the lock, so most of the work comes before it.
+    // Changes to blocks wait for the lock, so most of the work is done before taking it.
     const known = await this.applyChanged(manager, sourceIds, considered);
     await enterAdmission(manager);
     await this.applyChanged(manager, sourceIds, known);
@@ -135,7 +135,7 @@ export class BlockSweep {
     return inForce;
   }
 
-  /** Returns the ids of the sources that a changed block holds or held something of. Takes no locks. */
+  /** Returns the IDs of the sources where a changed block would hold, or has held, a version. Takes no locks. */
   async affectedSources(manager: EntityManager, id: string, block: CompiledBlock | null): Promise<number[]> {
     const affected = new Set<number>();
     const had = await manager
@@ -191,7 +191,7 @@ export class BlockSweep {
     const inheriting = sources.filter(({ kind }) => KINDS[kind].inheritsClaims).map(({ id }) => id);
     for await (const batch of batches(found, ROWS_PER_STATEMENT))
       await moveToItems(manager, batch, inheriting, isApproved);
-    // After all versions: an entry's may be in several batches.
+    // After all versions: those of one entry may be in several batches.
     for (const id of sourceIds) {
       const entryIds = new Set(found.flatMap(({ entryId, sourceId }) => (sourceId === id ? [entryId] : [])));
       for await (const batch of batches([...entryIds], ROWS_PER_STATEMENT)) await settle(manager, id, batch);
@@ -238,7 +238,8 @@ export class BlockSweep {
   }
 
   /**
-   * Compares held items with all blocks again, because what is known of their content has changed. Their sources are locked.
+   * Compares held items with all blocks again, because their content has become known or has changed. The caller has
+   * locked their sources.
    */
   async rejudge(manager: EntityManager, itemIds: readonly string[]): Promise<void> {
     const rows = await manager.query<ItemRow[]>(
@@ -258,9 +259,9 @@ export class BlockSweep {
     if (freed.length > 0) await this.restore(manager, freed);
   }
 
-  /** Admits items that nothing holds any more. */
+  /** Admits items that nothing holds anymore. */
   private async restore(manager: EntityManager, freed: readonly ItemRow[]): Promise<void> {
-    // Another block may be in force that has not been applied to their sources yet.
+    // Another block may be in force that has not been applied to these sources yet.
     const blocked = await blockReasons(
       manager,
       await this.blocks.inForce(manager),
@@ -312,7 +313,7 @@ export class BlockSweep {
           version: item.version,
           source: nameOf.get(item.sourceId) ?? '',
         },
-        // Only super-admins see blocks and what they hold.
+        // Only super-admins see blocks and the versions they hold.
         role: 'superAdmin' as const,
         claims: [],
         change: {
@@ -328,7 +329,7 @@ export class BlockSweep {
 
 const NO_DOCUMENT = { document: null, members: null };
 
-/** SQL: the document and the members of the content, both null if one of them is long. */
+/** SQL: the document and the members of the content; both are null if either is long. */
 const shortTexts = (document: string) => {
   const isShort = `octet_length(${document}) <= ${MAX_READ_TOGETHER}
     and coalesce(octet_length(t.members::text), 0) <= ${MAX_READ_TOGETHER}`;
@@ -348,7 +349,7 @@ const TEXTS: Readonly<Record<Table, string>> = {
   item: `select i.document, t.members from ${TABLES.item} where i.id = $1::uuid`,
 };
 
-/** Returns the rows that a block matches. Publishers decide how much there is to parse, so it pauses between rows. */
+/** Returns the rows that a block matches. Publishers control how much there is to parse, so it pauses between rows. */
 async function matching<Row extends ScannedRow>(
   manager: EntityManager,
   table: Table,
@@ -371,9 +372,9 @@ async function matching<Row extends ScannedRow>(
 }
 
 /**
- * SQL: what a block may match, of the sources with the ids `$1` (null: of all), with the parameters `$2` to `$4` of
- * `mayMatchValues`. Leaves names with other characters than printable ASCII to
- * JavaScript, which converts them to lower case differently.
+ * SQL: the rows that a block may match in the sources with the IDs `$1` (null: all sources), with the parameters `$2`
+ * to `$4` from `mayMatchValues`. Names with characters other than printable ASCII always pass, because JavaScript
+ * lower-cases them differently and decides.
  */
 const mayMatch = (source: string, row: string, digest: string) => `
   ($1::int[] is null or ${source}.source_id = any($1::int[]))
@@ -396,7 +397,7 @@ function selectItems(block: CompiledBlock | null, condition: string): string {
     where i.status = 'held' and i.change is null and ($1::int[] is null or i.source_id = any($1::int[])) and ${condition}`;
 }
 
-/** Reads the held versions that a block matches. @param among ids of sources; null: all. */
+/** Reads the held versions that a block matches. @param among IDs of sources; null for all. */
 function scanItems(
   manager: EntityManager,
   block: CompiledBlock,
@@ -406,7 +407,7 @@ function scanItems(
   return scanMatching<ItemRow>(manager, select, mayMatchValues(block, among), 'item', block);
 }
 
-/** Reads the served versions that a block matches. @param among ids of sources; null: all. */
+/** Reads the served versions that a block matches. @param among IDs of sources; null for all. */
 function scanServed(
   manager: EntityManager,
   block: CompiledBlock,
@@ -473,7 +474,7 @@ async function moveToItems(
   await deleteVersions(manager, ids);
 }
 
-/** Removes entries without versions, and elects the latest version of the others. */
+/** Removes entries without versions, and elects the latest version of the remaining ones. */
 async function settle(manager: EntityManager, sourceId: number, entryIds: readonly string[]): Promise<void> {
   const emptied = new Set(await deleteEmptyEntries(manager, entryIds));
   const left = entryIds.filter((id) => !emptied.has(id));

@@ -17,7 +17,7 @@ export const MAX_BLOCKS = 1_000;
 export class Blocks {
   private readonly compiled = new LRUCache<string, CompiledBlock>({ max: MAX_BLOCKS });
 
-  /** Returns all blocks. They stay the same until the transaction ends if it has called `enterAdmission`. */
+  /** Returns all blocks. If the transaction has called `enterAdmission`, they do not change until it ends. */
   async inForce(manager: EntityManager): Promise<CompiledBlock[]> {
     const rows = await manager
       .createQueryBuilder(Block, 'block')
@@ -42,7 +42,7 @@ const FIRST_BLOCKS: OrderedRows = {
   order: 'id',
 };
 
-/** Returns the first of these blocks that exist: up to 1 MiB in total, but at least one. */
+/** Returns the first existing blocks among these: up to 1 MiB in total, but at least one. */
 export async function firstBlocks(
   manager: EntityManager,
   ids: readonly string[],
@@ -55,7 +55,7 @@ export function reasonOf({ block: { id, rule }, member }: BlockMatch): HoldReaso
   return { policy: 'block', message, block: id };
 }
 
-/** Items read at once, without and with documents. */
+/** Maximum items per read, without and with documents. */
 const ITEMS_PER_READ = 1_000;
 const DOCUMENTS_PER_READ = 10;
 
@@ -66,7 +66,7 @@ interface CheckedItem extends VersionName {
   readonly members: Members | null;
 }
 
-/** Returns why these blocks hold items, by id. */
+/** Returns the reasons for which these blocks hold items, by item ID. */
 export async function blockReasons(
   manager: EntityManager,
   blocks: readonly CompiledBlock[],

@@ -19,7 +19,7 @@ import { BlockChanges } from './block-changes.queries.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { firstBlocks, MAX_BLOCKS } from './blocks.queries.js';
 
-/** Manages the blocks that hold in every source (reference/admission). */
+/** Manages the blocks, which apply to every source (reference/admission). */
 @Injectable()
 export class BlocksService {
   constructor(
@@ -94,9 +94,9 @@ export class BlocksService {
   }
 
   /**
-   * Removes a block, and restores what nothing else holds.
+   * Removes a block, and restores the versions that nothing else holds.
    *
-   * @throws ApiError 404 `block_not_found`, 412 `precondition_failed`.
+   * @throws ApiError 404 `block_not_found`, 412 `precondition_failed`. /
    */
   async remove(
     caller: Caller,
@@ -122,8 +122,8 @@ export class BlocksService {
   }
 
   /**
-   * Changes a block. Published entries are swept in the same transaction, which excludes all other writers; synced
-   * sources after it, as their locks allow. A sync that is running finds the change before it commits.
+   * Changes a block. The same transaction sweeps published entries, excluding all other writers; synced sources are
+   * swept afterwards, as their locks become free. A running sync finds the change before it commits.
    */
   private async change<T>(
     caller: Caller,

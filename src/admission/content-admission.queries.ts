@@ -23,13 +23,13 @@ import { countHeld, setReasons } from './held-items.queries.js';
 import { type ReviewRule, reviewReason, reviewRuleOf } from './reviewers.js';
 import { type HoldReason, shownReasons } from './verdict.js';
 
-/** How long a refresh waits for a source that is being written; meanwhile, changes of blocks wait for it. */
+/** How long a refresh waits for a source that is being written; changes to blocks wait as long. */
 const PATIENCE = '1s';
 
-/** Content belongs to a served version, or to a held one that waits for it. */
+/** The owner of content: a served version, or a held version that waits for its content. */
 export type ContentTarget = { readonly versionId: string } | { readonly itemId: string };
 
-/** What rules apply when the content of a served version is stored. */
+/** The facts that rules need when the content of a served version is stored. */
 export type ContentRules = 'all' | 'blocks';
 
 interface JudgedVersion {
@@ -60,8 +60,8 @@ interface WaitingItem {
 }
 
 /**
- * Applies blocks and rules to content, in the transaction that stores or analyzes it (reference/admission): no reader sees a
- * version whose stored content a block matches.
+ * Applies blocks and rules to content in the transaction that stores or analyzes it (reference/admission), so readers
+ * never see a version whose stored content matches a block.
  */
 @Injectable()
 export class ContentAdmission {
@@ -73,10 +73,10 @@ export class ContentAdmission {
   ) {}
 
   /**
-   * Locks the version or item that receives content until the transaction ends, in the lock order of its kind of source. This
-   * also delays changes of blocks, so no long work may follow.
+   * Locks the version or item that receives content until the transaction ends, in the lock order of its kind of
+   * source. This also delays changes to blocks, so no long work may follow.
    *
-   * @throws ApiError 404 `version_not_found` if it is gone, or is not held for its content any more.
+   * @throws ApiError 404 `version_not_found` if it is gone or no longer held for its content. /
    */
   async enter(manager: EntityManager, target: ContentTarget): Promise<void> {
     const [source] = await manager.query<{ id: number; kind: string }[]>(
@@ -101,7 +101,7 @@ export class ContentAdmission {
   }
 
   /**
-   * Makes a stored tree the content of a version, and judges it.
+   * Makes a stored tree the content of a version, and applies blocks and rules to it.
    *
    * @throws ApiError 404 `version_not_found`, 409 `content_exists`.
    */
@@ -132,7 +132,7 @@ export class ContentAdmission {
   }
 
   /**
-   * Judges all versions whose content is this tree by the blocks, after its members were computed again.
+   * Applies the blocks to all versions with this tree, after its members were computed again.
    *
    * @throws QueryFailedError if a source is being written: try again later.
    */
@@ -191,7 +191,7 @@ export class ContentAdmission {
     const event: ChangeEvent = {
       action: 'admission.hold',
       target: { type, name, version: version.version, source },
-      // Only super-admins see blocks and what they hold.
+      // Only super-admins see blocks and the versions they hold.
       ...(isBlocked ? { role: 'superAdmin' } : kind === MANAGED_KIND ? {} : { role: 'manageSources' }),
       claims: isBlocked ? [] : [claims],
       change: { after: { sha256: digest.toString('hex'), reasons: shownReasons(reasons) } },
@@ -200,7 +200,10 @@ export class ContentAdmission {
     await this.states.recount(manager, await countHeld(manager, [sourceId]));
   }
 
-  /** Replaces the reason `content` by those that its content has; DueItems admits what nothing else holds. */
+  /**
+   * Replaces the reason `content` with the reasons that the content gives; DueItems admits the item if nothing else
+   * holds it.
+   */
   private async judgeItem(manager: EntityManager, itemId: string): Promise<void> {
     const [item] = await manager.query<WaitingItem[]>(
       `select i.type, i.name, i.reasons, s.settings -> 'review' as review, s.kind, t.members
@@ -219,7 +222,7 @@ export class ContentAdmission {
         : null;
     const blocked = await blockReasons(manager, await this.blocks.inForce(manager), [itemId]);
     const holding = [...(review ? [review] : []), ...others, ...(blocked.get(itemId) ?? [])];
-    // The rules of synced sources are applied by DueItems.
+    // DueItems applies the rules of synced sources.
     const isJudged = isManaged && holding.length > 0;
     const now = await transactionTime(manager);
     await setReasons(manager, [
@@ -228,7 +231,7 @@ export class ContentAdmission {
   }
 }
 
-/** Answers that list content are cached by revision, and searches compare its members. */
+/** Responses that list content are cached by revision, and searches compare the members of content. */
 async function noteContent(manager: EntityManager, condition: string, value: string): Promise<void> {
   const sources = await manager.query<{ id: number; entryIds: string[] }[]>(
     `select e.source_id as id, array_agg(distinct e.id) as "entryIds"
@@ -239,7 +242,7 @@ async function noteContent(manager: EntityManager, condition: string, value: str
   for (const { id, entryIds } of sources) await noteChanged(manager, id, entryIds);
 }
 
-/** Rules without `contains` have decided already, when the version was admitted. */
+/** Rules without `contains` already decided when the version was admitted. */
 function reasonsOfRules(
   { kind, admission, review, type, name, version, publishedAt, members }: JudgedVersion,
   now: Date,

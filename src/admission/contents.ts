@@ -4,7 +4,7 @@ import type { Members } from '../members/members.responses.js';
 import type { MemberKind } from '../source-kinds/member-kinds.js';
 import type { HoldReason } from './verdict.js';
 
-/** What a version contains, as rules with `contains` see it; null until its content is stored. */
+/** The contents of a version as rules with `contains` see them; null until the content is stored. */
 export type Contents = ReadonlySet<MemberKind> | null;
 
 const NOTHING: Contents = new Set<MemberKind>();
@@ -17,8 +17,8 @@ export function contentsOf(type: string, members: Members | null): Contents {
 }
 
 /**
- * Returns whether a rule with this `contains` matches, or could match content that is not stored yet. What is unreadable may
- * be anything, so it matches too.
+ * Returns whether a rule with this `contains` matches, or could match content that is not stored yet. Unreadable
+ * content could be anything, so it matches too. /
  */
 export function mayContain(contains: readonly MemberKind[] | undefined, contents: Contents): boolean {
   if (contains === undefined || contents === null) return true;
@@ -30,7 +30,7 @@ export const CONTENT_MISSING: HoldReason = {
   message: 'A rule about its contents can only decide once they are stored',
 };
 
-/** The reason of an item that is judged again now that its content is stored. */
+/** The hold reason of an item that is judged again because its content is now stored. */
 export function contentStored(now: Date): HoldReason {
   return { policy: 'content', message: 'Its content is stored', dueAt: now.toISOString() };
 }

@@ -5,24 +5,24 @@ import { isInRange } from './block-rule.js';
 import { CONTENT_MISSING, type Contents, mayContain } from './contents.js';
 import { ADMIT, type HoldReason, type Verdict } from './verdict.js';
 
-/** What is known of a version that a source shows and that is not served as it is. */
+/** A version that a source shows, if its document is not the one served. */
 export interface CuratedVersion {
   readonly name: string;
   readonly version: string;
-  /** Null if the upstream gives no time. */
+  /** Null if the upstream states no time. */
   readonly publishedAt: Date | null;
   /** When this document was first seen here. */
   readonly firstSeenAt: Date;
-  /** Whether the source showed the name at its first sync, or it was admitted before. */
+  /** Whether the source showed the name at its first sync, or the name was admitted before. */
   readonly isKnownName: boolean;
-  /** Whether an earlier document of the version is served. */
+  /** Whether an earlier document of this version is served. */
   readonly isServed: boolean;
   readonly contents: Contents;
 }
 
 /**
- * Decides about a version of a synced source (reference/admission): the first rule that matches its name and contents decides;
- * without one, `minAge`, `newNames` and `changed`. Names match case-insensitively.
+ * Decides about a version of a synced source (reference/admission): the first rule that matches its name and contents
+ * decides; if none matches, `minAge`, `newNames` and `changed` do. Names match case-insensitively. /
  */
 export function curate(settings: AdmissionConfig | null, version: CuratedVersion, now: Date): Verdict {
   if (!settings) return ADMIT;
@@ -32,7 +32,7 @@ export function curate(settings: AdmissionConfig | null, version: CuratedVersion
     const has = rule.contains ? `, which contains ${rule.contains.join(' or ')}` : '';
     const message = rule.reason ?? `A rule of the source matches ${version.name}${has}`;
     const reasons = [{ policy: 'rule' as const, message }];
-    // Its content is here only as long as the item is.
+    // The content of an item is stored only as long as the item exists.
     if (rule.action === 'reject' && rule.contains) return { outcome: 'hold', reasons, takesBack: true };
     if (rule.action === 'reject') return { outcome: 'reject', reasons };
     if (rule.action === 'hold') return holdFor([{ policy: 'rule', message }]);
@@ -55,14 +55,14 @@ export function curate(settings: AdmissionConfig | null, version: CuratedVersion
 
 type RuledVersion = Pick<CuratedVersion, 'name' | 'contents'>;
 
-/** Returns whether a rule takes back even what is served. */
+/** Returns whether a rule also withdraws versions that are already served. */
 export function takesBack(settings: AdmissionConfig | null, version: RuledVersion): boolean {
   if (settings?.rules?.some(({ action }) => action === 'reject') !== true) return false;
   const rule = ruleOf(settings, version);
   return rule?.action === 'reject' && !(rule.contains && version.contents === null);
 }
 
-/** Returns whether the rules look at what versions contain. */
+/** Returns whether the rules depend on the contents of versions. */
 export function readsContents(settings: AdmissionConfig | null): boolean {
   return settings?.rules?.some(({ contains }) => contains) === true;
 }
@@ -78,7 +78,7 @@ export function ruleOf({ rules }: AdmissionConfig, { name, contents }: RuledVers
   );
 }
 
-// Unreadable files must not open a rule that admits.
+// Unreadable files must not satisfy a rule that admits.
 function isOnlyUnreadable(contains: readonly string[], contents: Contents): boolean {
   return contents?.has('unreadable') === true && !contains.includes('unreadable');
 }
@@ -93,7 +93,7 @@ function globsOf(rule: Rule): readonly string[] {
   return globs;
 }
 
-/** Adds why a version is held besides. */
+/** Adds further reasons for holding a version. */
 export function withReasons(verdict: Verdict, reasons: readonly HoldReason[]): Verdict {
   if (reasons.length === 0 || verdict.outcome === 'reject') return verdict;
   const own = verdict.outcome === 'admit' ? [] : verdict.reasons;
@@ -104,7 +104,7 @@ function holdFor(reasons: readonly HoldReason[]): Verdict {
   return reasons.length === 0 ? ADMIT : { outcome: 'hold', reasons };
 }
 
-/** The latest date that JavaScript and PostgreSQL both write as RFC 3339 with four digits of the year. */
+/** The latest date that both JavaScript and PostgreSQL write as RFC 3339 with a four-digit year. */
 const LATEST_MS = Date.UTC(9999, 11, 31);
 
 function tooYoung(minAge: string | undefined, version: CuratedVersion, now: Date): HoldReason[] {
@@ -117,7 +117,7 @@ function tooYoung(minAge: string | undefined, version: CuratedVersion, now: Date
   return [{ policy: 'minAge', message, dueAt: new Date(due).toISOString() }];
 }
 
-/** Returns when all reasons have ended by themselves; null if one needs a decision. */
+/** Returns when all reasons have expired; null if one needs a decision. */
 export function dueAtOf(reasons: readonly HoldReason[]): Date | null {
   const times = reasons.map(({ dueAt }) => dueAt);
   if (times.length === 0 || times.includes(undefined)) return null;

@@ -30,7 +30,7 @@ import { ItemViews } from './item-views.queries.js';
 import { type SeenItem, SeenItems } from './seen-items.queries.js';
 import { shownReasons } from './verdict.js';
 
-/** Decisions and comments of one item. */
+/** The decisions and comments on one item. */
 const MAX_DECISIONS = 200;
 
 export interface DecisionRequest {
@@ -55,9 +55,9 @@ export class Decisions {
   ) {}
 
   /**
-   * @param seen the item as the caller saw it before any lock: callers who may not decide take none.
+   * @param seen the item as read without a lock, so that callers who may not decide take no lock.
    * @throws ApiError 404 `item_not_found`; 403 `own_publication`, `not_reviewer`; 409 `digest_mismatch`,
-   *   `already_decided`, `already_approved`, `too_many_comments`.
+   *   `already_decided`, `already_approved`, `too_many_comments`. /
    */
   async decide(
     caller: Caller,
@@ -96,9 +96,10 @@ export class Decisions {
   }
 
   /**
-   * A version that only blocks hold comes back when they go: ending it is like deleting a served version.
+   * A version held only by blocks returns when they are lifted, so withdrawing it would amount to deleting a served
+   * version.
    *
-   * @throws ApiError 409 `already_decided`.
+   * @throws ApiError 409 `already_decided`. /
    */
   private checkMayEndApproved(caller: Caller, item: SeenItem, decision: Decision): void {
     if (decision === 'comment') return;
@@ -109,7 +110,7 @@ export class Decisions {
     throw new ApiError('already_decided', 'This version was approved or served: only a block holds it');
   }
 
-  /** Ends every reason but blocks, and admits the item if none of those holds it. */
+  /** Ends every reason except blocks, and admits the item if no block holds it. */
   private async approve(
     manager: EntityManager,
     item: SeenItem,

@@ -31,7 +31,7 @@ import { insertQuestions } from './webhook-questions.queries.js';
 
 /** Due versions are admitted within 10 s (reference/admission). */
 const EVERY_MS = 3_000;
-/** Versions admitted by one transaction. */
+/** Versions admitted per transaction. */
 const MAX_ITEMS = 10_000;
 
 interface DueItem extends VersionName {
@@ -48,7 +48,7 @@ interface DueItem extends VersionName {
 
 const IS_DUE = { status: 'held' as const, dueAt: Raw((at) => `${at} <= now()`) };
 
-/** Admits held versions when their time has come, on one replica. */
+/** Admits held versions when they are due; runs on one replica at a time. */
 @Injectable()
 export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('admission');
@@ -99,11 +99,11 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
     }
   }
 
-  // The settings may have changed since the time was computed, so every version is judged again.
+  // The settings may have changed since the due time was computed, so every version is judged again.
   private async admitDue(manager: EntityManager, sourceId: number): Promise<number> {
     await waitForLocks(manager);
     if (!(await tryLockBulkWrite(manager, sourceId))) return 0;
-    // A source whose settings have changed is read again first.
+    // If the settings of a source have changed, the source is synced first.
     const source = await lockSource(manager, sourceId)
       .innerJoin('source.state', 'state')
       .andWhere('(state.fetchState is not null or source.intervalMs is null)')
@@ -126,7 +126,7 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
     const now = await transactionTime(manager);
     const known = new Set((await knownNames(manager, sourceId, items)).map(entryMapKey));
     const webhooks = this.webhooks.on('sync').map(({ name }) => name);
-    // Webhooks added since the version arrived.
+    // Webhooks that were added after the version arrived.
     const unasked = (item: DueItem) => webhooks.filter((name) => !item.asked.includes(name));
     const blocks = await this.blocks.inForce(manager);
     const blocked = await blockReasons(
@@ -179,8 +179,8 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /**
-   * Admits publications one by one, as publishing would, and in its order of locks: entry, claim set, source. Webhooks were
-   * asked about them when they arrived.
+   * Admits publications one at a time, taking locks in the same order as publishing: entry, claim set, source. Webhooks
+   * were asked about them when they arrived.
    */
   private async admitPublications(sourceId: number): Promise<number> {
     const items = await this.items.find({
@@ -199,7 +199,7 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
         if (isAdmitted) admitted += 1;
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
-        // The source has no room for another claim set.
+        // The source has reached its limit of claim sets.
         await this.items.update({ id: item.id, status: 'held' }, { dueAt: timeIn(60_000) });
       }
     }

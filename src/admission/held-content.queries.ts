@@ -25,8 +25,8 @@ export class HeldPublications {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns a held version that the caller published, whether or not its content has arrived. Nobody else may upload its
-   * content: a reviewer must not decide about files of their own.
+   * Returns a held version that the caller published, whether or not its content has arrived. Nobody else may upload
+   * its content: a reviewer must not decide on their own files. /
    */
   async publishedBy(
     caller: Caller,
@@ -46,14 +46,14 @@ export class HeldPublications {
   }
 }
 
-/** Content by the digest of its tree, and as that of served versions and held items. */
+/** Content by the digest of its tree, by served version and by held item. */
 interface ContentIds {
   readonly trees: readonly string[];
   readonly versionIds: readonly string[];
   readonly itemIds: readonly string[];
 }
 
-/** Returns what stored content contains, by digest or id; absent where none is stored. */
+/** Returns the members of stored content, by digest or ID; content that is not stored is absent. */
 export async function membersOfVersions(
   manager: EntityManager,
   { trees, versionIds, itemIds }: ContentIds,
@@ -73,7 +73,7 @@ export async function membersOfVersions(
   return new Map(rows.map(({ id, members }) => [id, members]));
 }
 
-/** Leaves the content of served versions, which are held and deleted now, to their items. */
+/** Assigns the content of served versions, which are now being held and deleted, to their items. */
 export async function keepContent(
   manager: EntityManager,
   withdrawn: readonly { readonly itemId: string; readonly versionId: string }[],
@@ -89,7 +89,7 @@ export async function keepContent(
 
 const ITEMS_PER_STATEMENT = 1_000;
 
-/** Queues the content of held versions that wait for it. */
+/** Queues the content of held versions for fetching. */
 export async function queueHeldContent(
   manager: EntityManager,
   items: readonly { readonly id: string }[],

@@ -14,7 +14,7 @@ import { dueAtOf } from './curation-rules.js';
 import type { ItemChange } from './publication.js';
 import type { HoldReason } from './verdict.js';
 
-/** Rows per statement, and bytes of their documents. */
+/** Maximum rows per statement, and maximum bytes of their documents. */
 const BATCH = 1_000;
 const BATCH_BYTES = 512 * 1024;
 
@@ -31,7 +31,7 @@ export interface HeldVersion extends VersionName {
   readonly asked: readonly string[];
   /** The digest of its content; null if none is stored. */
   readonly contentTree: Buffer | null;
-  /** The columns that a sync may update, as one text to compare. */
+  /** The columns that a sync may update, as one string to compare. */
   readonly state: string;
 }
 
@@ -41,9 +41,9 @@ export interface NewItem {
   readonly version: IncomingVersion;
   readonly reasons: readonly HoldReason[];
   readonly firstSeenAt: Date;
-  /** Null: the claims of the source. */
+  /** Null if it has the claims of the source. */
   readonly claims: Claims | null;
-  /** The content that the version has while it is served. */
+  /** The content of the version if it is served. */
   readonly contentTree?: Buffer | null;
 }
 
@@ -122,7 +122,7 @@ function waitsForContent({ reasons }: Pick<NewItem, 'reasons'>): boolean {
   return reasons.includes(CONTENT_MISSING);
 }
 
-/** Updates what a sync says about versions that stay held. */
+/** Updates, from a sync, the versions that stay held. */
 export async function updateItems(manager: EntityManager, items: readonly NewItem[]): Promise<void> {
   for await (const batch of batches(items, BATCH))
     await updateMany(
@@ -164,7 +164,7 @@ export async function setReasons(
     );
 }
 
-/** Removes items of versions that their source no longer has, or shows with another document. */
+/** Removes the items of versions that the source no longer has, or has with another document. */
 export async function deleteItems(manager: EntityManager, ids: readonly string[]): Promise<void> {
   for await (const batch of batches(ids, BATCH)) await manager.delete(AdmissionItem, { id: Any(batch) });
 }
@@ -217,7 +217,7 @@ export async function heldOfName(
     .getRawMany();
 }
 
-/** Gives what is held of an entry the claims that the entry has now, which decide who reviews it. */
+/** Sets the claims of an entry's held items to the entry's current claims, which decide who reviews them. */
 export async function relabelItems(
   manager: EntityManager,
   sourceId: number,
@@ -227,7 +227,7 @@ export async function relabelItems(
   await manager.update(AdmissionItem, { sourceId, type, name, status: 'held' }, { claims });
 }
 
-/** Counts what a person published or changed that waits for a decision. */
+/** Counts a person's publications and changes that wait for a decision. */
 export async function countHeldBy(manager: EntityManager, publisherKey: Buffer | null): Promise<number> {
   if (publisherKey === null) return 0;
   return manager.countBy(AdmissionItem, { publisherKey, status: 'held', isApproved: false });
@@ -266,7 +266,7 @@ export interface WithdrawnChange {
   readonly change: ItemChange;
 }
 
-/** Withdraws the changes of an entry, or of one of its versions, that are held. */
+/** Withdraws the held changes of an entry, or of one of its versions. */
 export async function withdrawChanges(
   manager: EntityManager,
   sourceId: number,

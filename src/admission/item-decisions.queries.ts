@@ -7,7 +7,7 @@ import { AdmissionDecision, AdmissionItem, type Decision, type ItemStatus } from
 import { type ItemPublisher, setReasons } from './held-items.queries.js';
 import type { HoldReason } from './verdict.js';
 
-/** Locks an item, after its source, so that decisions about it happen one after another. */
+/** Locks an item, after its source, to serialize decisions on it. */
 export async function lockItem(manager: EntityManager, sourceId: number, id: string): Promise<Date> {
   await manager.findOne(Source, {
     select: { id: true },
@@ -22,7 +22,7 @@ export async function lockItem(manager: EntityManager, sourceId: number, id: str
   return currentTime(manager);
 }
 
-/** What one person decided or wrote. */
+/** One person's decision or comment. */
 export interface NewDecision {
   readonly decision: Decision;
   readonly comment: string | null;
@@ -42,7 +42,7 @@ export function countDecisions(manager: EntityManager, itemId: string): Promise<
   return manager.countBy(AdmissionDecision, { itemId });
 }
 
-/** Ends an item that is not stored as a version, or has been. */
+/** Closes an item that will not be stored as a version, or already has been. */
 export async function endItem(
   manager: EntityManager,
   id: string,
@@ -60,7 +60,7 @@ export async function endItem(
   );
 }
 
-/** Leaves an approved item to the blocks that hold it. */
+/** Marks an item as approved while blocks still hold it. */
 export async function leaveToBlocks(
   manager: EntityManager,
   id: string,

@@ -16,10 +16,10 @@ import { AdmissionDecision } from './admission.entity.js';
 import { type ItemPlace, type MatchingItems, type SeenItem, SeenItems } from './seen-items.queries.js';
 import { shownReasons } from './verdict.js';
 
-/** The document of an item, and what is served of its entry. */
+/** The document of an item, and the served version of its entry. */
 interface StoredDocuments {
   readonly document: string | null;
-  /** What is served of the version, if it is this document. */
+  /** The served version, if it has this document. */
   readonly same: string | null;
   readonly served: string | null;
   readonly latest: string | null;
@@ -33,7 +33,7 @@ interface StoredDocuments {
 
 const LIST = 'admission';
 const DEFAULT_PAGE = 100;
-/** Items whose decisions are read at once. */
+/** Number of items whose decisions are read at once. */
 const ITEMS_PER_READ = 16;
 
 /** Shows held versions and changes, and the decisions about them (reference/admission). */
@@ -46,7 +46,7 @@ export class ItemViews {
     @Inject(contentConfig.KEY) private readonly content: ConfigType<typeof contentConfig>,
   ) {}
 
-  /** Returns one item with its document, its decisions, and how it differs from what is served. */
+  /** Returns one item with its document, its decisions and its difference from the served version. */
   async get(caller: Caller, id: string): Promise<JsonText> {
     return new JsonText(await this.describe(caller, id));
   }
@@ -93,7 +93,7 @@ export class ItemViews {
     return `${shown.slice(0, -1)},${more.join(',')}}`;
   }
 
-  /** Returns a page of the items that the caller sees, newest first; held ones unless a status is given. */
+  /** Returns a page of the items that the caller sees, newest first: held ones by default. */
   async list(caller: Caller, query: AdmissionListParameters): Promise<JsonText> {
     const { manager } = this.dataSource;
     const before = query.cursor ? decodeCursor(LIST, query.cursor, hasShape(AdmissionCursor)) : undefined;
@@ -128,7 +128,7 @@ export class ItemViews {
     return new JsonText(await this.page(manager, caller, found, { filters, limit }));
   }
 
-  /** An entry may since have been given claims that its publisher does not reach. */
+  /** The entry may have been given claims since that its publisher does not cover. */
   private reaches(caller: Caller, { isManager, claims, sourceClaims }: SeenItem): boolean {
     return isManager || this.policy.mayManage(caller, claims ?? sourceClaims);
   }
@@ -232,7 +232,7 @@ function itemAnswer(item: SeenItem, decisions: readonly AdmissionDecision[], sho
 /** Longer documents are not compared. */
 const MAX_COMPARED_BYTES = 64 * 1_024;
 
-/** Returns the JSON Patch from one JSON text to another, which are below `path`. */
+/** Returns the JSON Patch between two JSON texts, with paths below `path`. */
 function diffOf(before: string, after: string, path = ''): object[] {
   if (Math.max(Buffer.byteLength(before), Buffer.byteLength(after)) > MAX_COMPARED_BYTES)
     return before === after ? [] : [{ op: 'replace', path, value: JSON.parse(after) as unknown }];

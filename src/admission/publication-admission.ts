@@ -26,7 +26,7 @@ import { reviewReason, reviewReasonOf, reviewRuleOf } from './reviewers.js';
 import { type HoldReason, shownReasons } from './verdict.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 
-/** Publications and changes of one person that may be held at a time. */
+/** Maximum held publications and changes per person. */
 const MAX_HELD_PER_PERSON = 1_000;
 
 /**
@@ -63,7 +63,7 @@ export class PublicationAdmission {
   }
 
   /**
-   * Checks a publication against the blocks, which stay in force until the transaction ends.
+   * Checks a publication against the blocks, which cannot change until the transaction ends.
    *
    * @returns why the version is blocked; null if it is not.
    */
@@ -75,9 +75,9 @@ export class PublicationAdmission {
   /**
    * Holds a publication that a policy holds.
    *
-   * @param asked what the admission webhooks answered; null if none was asked.
+   * @param asked the answers of the admission webhooks; null if none was asked.
    * @returns null if the version may be stored.
-   * @throws ApiError 409 `too_many_held`.
+   * @throws ApiError 409 `too_many_held`. /
    */
   async holdPublication(
     manager: EntityManager,
@@ -106,9 +106,9 @@ export class PublicationAdmission {
   }
 
   /**
-   * Holds a change of a reviewed name, whatever its versions contain.
+   * Holds a change to an entry with a reviewed name, whatever its versions contain.
    *
-   * @returns null if it needs no review; otherwise the id of the item.
+   * @returns the ID of the item; null if the change needs no review.
    * @throws ApiError 409 `change_pending`, `too_many_held`.
    */
   async holdChange(
@@ -145,7 +145,7 @@ export class PublicationAdmission {
     }
   }
 
-  /** Withdraws the pending changes of an entry or version that is removed, and returns the events. */
+  /** Withdraws the pending changes of an entry or version that is being removed, and returns the events. */
   async dropChanges(
     manager: EntityManager,
     source: Pick<PublishedSource, 'id' | 'name'>,

@@ -6,14 +6,14 @@ import type { EntrySize } from '../entry-store/entry-limits.queries.js';
 import type { ReviewRule } from './reviewers.js';
 import type { HoldReason, ShownReason } from './verdict.js';
 
-/** A change of a reviewed entry, or of one of its versions. */
+/** A change to a reviewed entry, or to one of its versions. */
 export interface ItemChange {
   readonly claims?: Claims;
   readonly status?: Status;
   readonly statusMessage?: string | null;
 }
 
-/** A version that somebody publishes. */
+/** A version to publish. */
 export interface Publication {
   readonly source: PublishedSource;
   readonly version: IncomingVersion;
@@ -26,7 +26,7 @@ export interface Publication {
 export interface AskedPublication {
   /** The id of the item if the version is held. */
   readonly id: string;
-  /** Why webhooks hold it. */
+  /** The reasons for which webhooks hold it. */
   readonly reasons: readonly HoldReason[];
   /** Webhooks to ask again, because they failed. */
   readonly failed: readonly string[];
@@ -40,7 +40,7 @@ export interface PublishedSource {
 
 /** The held versions of an entry. */
 export interface Reservation {
-  /** The claims that held versions reserve the name with; null if none is held. */
+  /** The claims with which held versions reserve the name; null if none is held. */
   readonly claims: Claims | null;
   readonly size: EntrySize;
   readonly hasVersion: boolean;
@@ -48,7 +48,7 @@ export interface Reservation {
   readonly isOwn: boolean;
 }
 
-/** A held version or change, as answers to its sender show it. */
+/** A held version or change as shown to its sender. */
 export interface HeldAnswer {
   /** Absent in a dry run. */
   readonly id?: string;
@@ -56,11 +56,11 @@ export interface HeldAnswer {
   readonly reasons: readonly ShownReason[];
 }
 
-/** A change of an entry that may need review. */
+/** A change to an entry that may need review. */
 export interface ProposedChange {
   readonly source: PublishedSource;
   readonly entry: EntryName;
-  /** Null for a change of the whole entry. */
+  /** Null for a change to the whole entry. */
   readonly version: string | null;
   readonly change: ItemChange;
   /** The current claims, as given. */

@@ -6,8 +6,8 @@ import { CONTENT_MISSING, type Contents, mayContain } from './contents.js';
 import type { HoldReason } from './verdict.js';
 
 /**
- * Returns the first rule for a version, whatever the case of its name; undefined if it needs no review. Until its content is
- * stored, a rule with `contains` counts.
+ * Returns the first rule that matches a version, ignoring the case of its name; undefined if the version needs no
+ * review. Until its content is stored, a rule with `contains` counts as a match.
  */
 export function reviewRuleOf(
   rules: readonly ReviewRule[] | undefined,
@@ -38,7 +38,7 @@ export function reviewReasonOf(rule: ReviewRule): HoldReason {
   return { policy: 'review', message };
 }
 
-/** Returns the approvals that a rule asks for; without a rule, one. */
+/** Returns the number of approvals that a rule requires; one without a rule. */
 export function approvalsOf(rule: ReviewRule | undefined): number {
   return rule?.approvals ?? 1;
 }
@@ -48,7 +48,7 @@ export function isReviewer({ claims }: Caller, { reviewers }: ReviewRule): boole
   return Object.keys(reviewers).length > 0 && covers(claims, reviewers, 'any');
 }
 
-/** SQL: `personKey` of the publisher of a stored version. */
+/** SQL: the `personKey` of a stored version's publisher. */
 export const PUBLISHER_KEY = `case when v.published_by ->> 'subject' is not null then
   sha256(convert_to(coalesce(v.published_by ->> 'issuer', '') || E'\\n' || (v.published_by ->> 'subject'), 'UTF8')) end`;
 

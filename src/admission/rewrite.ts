@@ -1,21 +1,21 @@
 import { elements, isObject } from '../json/json-values.js';
 
-/** The member of `_meta` with the packages that the upstream sent. */
+/** The member of `_meta` that holds the packages as the upstream sent them. */
 export const REWRITTEN = 'registry-server/rewritten';
 
-/** Sends package installations to another registry: an item of `admission.rewrite` (reference/admission). */
+/** Redirects package installations to another registry: an item of `admission.rewrite` (reference/admission). */
 export interface RewriteRule {
   readonly registryType: string;
-  /** The base URL to set, also where the upstream names none. */
+  /** The base URL to set, even if the upstream has none. */
   readonly registryBaseUrl?: string;
-  /** For `oci`: a prefix of the identifier, and its replacement. */
+  /** For `oci`: a prefix of the identifier and its replacement. */
   readonly from?: string;
   readonly to?: string;
 }
 
 /**
- * Returns the document with rewritten packages, and the original ones in `_meta`; null if no rule applies. A
- * document that has that member already keeps no value of it: only this server sets it.
+ * Returns the document with rewritten packages, and the original ones in `_meta`; null if no rule applies. An existing
+ * value of that member is dropped: only this server sets it. /
  */
 export function rewriteDocument(rules: readonly RewriteRule[], text: string | Buffer): Buffer | null {
   if (rules.length === 0) return null;
@@ -30,7 +30,7 @@ export function rewriteDocument(rules: readonly RewriteRule[], text: string | Bu
   );
 }
 
-// The first rule that applies decides.
+// The first matching rule applies.
 function rewritePackage(rules: readonly RewriteRule[], given: unknown): unknown {
   if (!isObject(given)) return given;
   const { registryType, identifier } = given;

@@ -17,10 +17,10 @@ import type { ItemChange } from './publication.js';
 import { approvalsOf, isReviewer, type ReviewRule } from './reviewers.js';
 import type { HoldReason } from './verdict.js';
 
-/** What decides whose items a caller sees. */
+/** What determines which items a caller sees. */
 interface Viewer {
   readonly person: Buffer | null;
-  /** Ids of the sources that the caller manages. */
+  /** IDs of the sources that the caller manages. */
   readonly managed: readonly number[];
   readonly reviewed: ReviewedSource | null;
 }
@@ -28,7 +28,7 @@ interface Viewer {
 interface ReviewedSource {
   readonly id: number;
   readonly rules: readonly ReviewRule[];
-  /** Positions of the rules that the caller reviews by. */
+  /** Positions of the review rules that list the caller. */
   readonly own: readonly number[];
 }
 
@@ -57,31 +57,31 @@ export interface SeenItem {
   /** Whether the caller manages the source. */
   readonly isManager: boolean;
   readonly hasApproved: boolean;
-  /** Whether the caller may decide, or could if they had not approved it. */
+  /** Whether the caller may decide, or could if they had not approved it already. */
   readonly isDecidable: boolean;
-  /** The approvals that its review rule asks for. */
+  /** The number of approvals that its review rule requires. */
   readonly required: number;
   readonly given: number;
 }
 
 type Row = Omit<SeenItem, 'required'> & { readonly rule: number | null };
 
-/** The place of an item in a list, newest first. */
+/** The position of an item in a list, newest first. */
 export type ItemPlace = Pick<SeenItem, 'createdAt' | 'id'>;
 
-/** The items that a caller sees among those that match. */
+/** The matching items that a caller sees. */
 export interface MatchingItems {
   readonly items: readonly SeenItem[];
-  /** Set if only the items up to this place were judged. */
+  /** Set if only the items up to this position were examined. */
   readonly reached: ItemPlace | null;
 }
 
-/** Items read at once. */
+/** Items per read. */
 const ITEMS_PER_SLICE = 100;
-/** Maximum number of items judged per request: publishers decide how many there are, and what claims they have. */
+/** Maximum number of items examined per request: publishers control how many there are and what claims they have. */
 const MAX_JUDGED = 2_000;
 
-/** The most items of one entry that `holding` returns. */
+/** Maximum number of an entry's items that `holding` returns. */
 const MAX_HOLDING = 100;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -95,10 +95,10 @@ export class SeenItems {
   ) {}
 
   /**
-   * Returns an item that the caller sees: who manages its source, reviewers of its name who reach its claims, and its
-   * publisher.
+   * Returns an item if the caller sees it: as a manager of its source, as a reviewer of its name who covers its claims,
+   * or as its publisher.
    *
-   * @throws ApiError 404 `item_not_found`.
+   * @throws ApiError 404 `item_not_found`. /
    */
   async load(
     caller: Caller,
@@ -128,10 +128,10 @@ export class SeenItems {
   }
 
   /**
-   * Reads items in slices, newest first, and judges which of them a reviewer reaches.
+   * Reads items in slices, newest first, and keeps those that the caller sees.
    *
    * @param condition SQL about the item `i`, its source `s` and the relations of SELECT, with named parameters.
-   * @param isWanted a condition on what is judged.
+   * @param isWanted tests an item that the caller sees.
    */
   async matching(
     caller: Caller,
@@ -194,7 +194,7 @@ export class SeenItems {
     return { items, reached: last ?? null };
   }
 
-  /** Whether the caller reaches the claims of the item, and those that it would get. */
+  /** Whether the caller covers the claims of the item, and those that it would get. */
   private reaches(caller: Caller, { claims, change }: Pick<SeenItem, 'claims' | 'change'>): boolean {
     return [claims, change?.claims].every((each) => !each || this.policy.mayManage(caller, each));
   }
@@ -249,7 +249,7 @@ cross join lateral (
       else rule.position = any($own::int[]) end as is
 ) decidable`;
 
-/** Converts a glob to a pattern for LIKE on lower-case names. */
+/** Converts a glob to a LIKE pattern for lower-case names. */
 export function globPattern(glob: string): string {
   return glob
     .toLowerCase()

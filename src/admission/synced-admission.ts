@@ -53,13 +53,13 @@ import type { StoredVersion } from '../entry-store/entry.entity.js';
 import type { AdmittedContent, ConsideredBlocks, SyncedContent } from './synced-content.js';
 import { type HoldReason, shownReasons } from './verdict.js';
 
-/** Audit events of one sync or block; its own event counts all. */
+/** Maximum audit events of one sync or block about single items; its own event has the totals. */
 export const MAX_ITEM_EVENTS = 1_000;
 
-/** Versions whose members are in memory at once. */
+/** Number of versions whose members are in memory at once. */
 const VERSIONS_PER_READ = 200;
 
-/** The items of a sync, by what happens to them. */
+/** The items of a sync, grouped by what happens to them. */
 interface ItemChanges {
   readonly inserted: NewItem[];
   readonly updated: NewItem[];
@@ -67,7 +67,7 @@ interface ItemChanges {
   readonly deleted: string[];
 }
 
-/** Applies curation and blocks to what a sync read (reference/admission). */
+/** Applies curation and blocks to the versions that a sync read (reference/admission). */
 @Injectable()
 export class SyncedAdmission {
   constructor(
@@ -105,7 +105,7 @@ export class SyncedAdmission {
       const seen = batch.map(seenOf);
       const contents = await contentsOfSeen(manager, readsMembers ? seen : []);
       for (const [index, version] of seen.entries()) {
-        // Blocks may parse documents.
+        // Blocks may need parsed documents.
         if (blocks.length > 0 || slice.isOverAt(index)) await slice.pause();
         sorted.add({ ...version, content: contents(version) });
       }
@@ -170,18 +170,18 @@ export class SyncedAdmission {
   }
 }
 
-/** The versions and items of a sync, sorted by what happens to them. */
+/** The versions and items of a sync, grouped by what happens to them. */
 class SortedContent {
   readonly admitted: IncomingVersion[] = [];
-  /** Stored versions that stay although the source now has a different document, by `versionMapKey`. */
+  /** Stored versions that are kept although the source now has a different document, by `versionMapKey`. */
   readonly staying = new Set<string>();
   readonly rejected: RefusedVersion[] = [];
-  /** The content of admitted versions that were held with it. */
+  /** The content that admitted versions had while they were held. */
   readonly contents: VersionWithContent[] = [];
-  /** Served versions that are held now. */
+  /** Served versions that are now held. */
   readonly withdrawn: { readonly itemId: string; readonly versionId: string }[] = [];
   readonly changes: ItemChanges = { inserted: [], updated: [], admitted: [], deleted: [] };
-  /** The ids of the items that each webhook is asked about for the first time. */
+  /** The IDs of the items that each webhook is asked about for the first time. */
   readonly asked: ReadonlyMap<string, string[]>;
 
   constructor(
@@ -266,7 +266,7 @@ function seenWith(
   };
 }
 
-/** Returns a filter for names that the source has shown before; for all names unless new ones are held. */
+/** Returns a filter for names that the source has shown before; it accepts all names unless new ones are held. */
 async function nameFilter(
   manager: EntityManager,
   sourceId: number,
@@ -301,7 +301,7 @@ function nameOf({ type, name, version }: VersionName): VersionName {
 
 const NO_CONTENT: SeenContent = { own: null, kept: null };
 
-/** Returns a function that finds the members of the content of versions that were seen. */
+/** Returns a function that finds the members of the content of known versions. */
 async function contentsOfSeen(
   manager: EntityManager,
   seen: readonly Omit<SeenVersion, 'content'>[],
@@ -347,7 +347,7 @@ function hasChanged({ reasons, state }: HeldVersion, item: NewItem): boolean {
   );
 }
 
-// jsonb does not keep the order of members.
+// jsonb does not preserve the order of members.
 function shownAndBlocks(reasons: readonly HoldReason[]): unknown[] {
   return reasons.map(({ policy, message, dueAt, block, webhook }) => [
     policy,
@@ -371,7 +371,7 @@ interface ShownNames {
   readonly isStored: (name: EntryName) => boolean;
 }
 
-/** Records the names that `newNames` does not hold later. */
+/** Records names, so that `newNames` does not hold them later. */
 async function remember(
   manager: EntityManager,
   sourceId: number,
@@ -381,12 +381,12 @@ async function remember(
   if (!admission) return;
   if (isFirst) return rememberNames(manager, sourceId, distinctNames(incoming));
   if (admission.newNames !== 'hold') return;
-  // Stored names have been remembered since the first sync with these settings.
+  // Stored names are known since the first sync with these settings.
   const added = admitted.filter((name) => !isStored(name));
   await rememberNames(manager, sourceId, distinctNames(isFresh ? [...added, ...stored] : added));
 }
 
-/** Returns the versions, by `versionMapKey`, whose served document is not the one to serve now. */
+/** Returns the versions, by `versionMapKey`, whose served document has to be replaced. */
 async function outdatedVersions(
   manager: EntityManager,
   sourceId: number,

@@ -4,7 +4,7 @@ import type { VersionWithContent } from '../entry-store/entry-content.queries.js
 import type { RefusedVersion } from '../entry-store/entry-limits.queries.js';
 import type { StoredVersion } from '../entry-store/entry.entity.js';
 
-/** What a sync read, and what is stored of it. */
+/** The versions that a sync read, and the stored versions of the source. */
 export interface SyncedContent {
   readonly sourceId: number;
   readonly incoming: readonly IncomingVersion[];
@@ -12,26 +12,26 @@ export interface SyncedContent {
   readonly stored: readonly StoredVersion[];
   /** Whether the source no longer has a version that is not in `incoming`. */
   readonly isGone: (version: VersionName) => boolean;
-  /** The claims of an entry; null: the claims of the source. */
+  /** The claims of an entry; null if it has the claims of the source. */
   readonly claimsOf: ((version: IncomingVersion) => Claims) | null;
 }
 
-/** The blocks that a decision has considered. */
+/** The blocks that a decision was based on. */
 export type ConsideredBlocks = readonly { readonly id: string; readonly revision: string }[];
 
 export interface AdmittedContent {
   /** The versions to store. */
   readonly admitted: readonly IncomingVersion[];
-  /** Whether a stored version stays as it is, although it is not in `admitted`. */
+  /** Whether a stored version is kept unchanged although it is not in `admitted`. */
   readonly stays: (version: VersionName) => boolean;
-  /** How many stored versions stay that way. */
+  /** The number of stored versions that are kept that way. */
   readonly staying: number;
-  /** Whether an unchanged version must be written again, because it is rewritten in another way. */
+  /** Whether an unchanged version must be written again, because the rewrite rules now give another document. */
   readonly isOutdated: (version: VersionName) => boolean;
   /** The content of versions that were held with content. */
   readonly contents: readonly VersionWithContent[];
   readonly rejected: readonly RefusedVersion[];
-  /** Number of versions of the source that are held now. */
+  /** Number of versions of the source that are now held. */
   readonly held: number;
   readonly blocks: ConsideredBlocks;
 }

@@ -51,7 +51,7 @@ export interface RewrittenVersion extends VersionName {
   readonly served: Buffer;
 }
 
-/** Returns the stored versions of a source that were rewritten. Reads all documents of the source. */
+/** Returns the stored versions of a source that were rewritten. Reads every document of the source. */
 export async function rewrittenVersions(
   manager: EntityManager,
   sourceId: number,

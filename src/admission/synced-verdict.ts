@@ -10,7 +10,7 @@ import { curate, takesBack, withReasons } from './curation-rules.js';
 import type { HeldVersion } from './held-items.queries.js';
 import { ADMIT, type HoldReason, type Verdict } from './verdict.js';
 
-/** The rules that decide on the versions that a sync has read. */
+/** The rules that decide on the versions of a sync. */
 export interface SyncRules {
   readonly admission: AdmissionConfig | null;
   readonly blocks: Parameters<typeof matchingBlocks>[0];
@@ -36,11 +36,11 @@ export interface SeenVersion {
   readonly content: SeenContent;
 }
 
-/** What is known of a version's content. */
+/** What is known about a version's content. */
 export interface SeenContent {
   /** The members of this document's content; null if it is not stored. */
   readonly own: Members | null;
-  /** The members of the content that the version has, or keeps when its document changes. */
+  /** The members of the content that the version has, or keeps if its document changes. */
   readonly kept: Members | null;
 }
 
@@ -62,7 +62,7 @@ export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
   const { version, stored, isServed, items, held } = seen;
   const { admission, blocks, webhooks, now } = rules;
   const contents = contentsOf(version.type, seen.content.own);
-  // Most versions of most syncs.
+  // The usual case.
   if (
     isServed &&
     items.length === 0 &&
@@ -70,7 +70,7 @@ export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
     !takesBack(admission, { name: version.name, contents })
   )
     return STAYS;
-  // Served versions stay when the settings change; only blocks hold approved ones.
+  // Served versions stay when the settings change. Once approved, a version can be held only by blocks.
   const isDecided = isServed || held?.isApproved === true;
   const rejection = isServed ? null : earlierRejection(seen);
   const facts = {
@@ -92,7 +92,7 @@ export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
   };
 }
 
-/** Whether a document was rejected because a webhook failed; that webhook is then asked again. */
+/** Whether a document was rejected because a webhook failed, in which case that webhook is asked again. */
 export function hasFailed(rejected: HeldVersion | undefined): boolean {
   return rejected?.reasons.some(({ failed }) => failed) === true;
 }
@@ -114,7 +114,10 @@ function judged(verdict: Verdict, isDecided: boolean, rejection: Verdict | null)
   return isDecided ? ADMIT : verdict;
 }
 
-/** Returns why webhooks hold a version. A reason that has ended waits for nothing but being admitted. */
+/**
+ * Returns the webhooks' reasons for holding a version. After a reason has expired, the version only waits to be
+ * admitted.
+ */
 function pendingReasons(held: HeldVersion | undefined): HoldReason[] {
   return (held?.reasons ?? []).filter(({ policy, dueAt }) => policy === 'webhook' && dueAt === undefined);
 }

@@ -15,13 +15,13 @@ type Policy = (typeof POLICIES)[number];
 export interface HoldReason {
   readonly policy: Policy;
   readonly message: string;
-  /** RFC 3339; when this reason ends by itself. */
+  /** When this reason expires by itself (RFC 3339). */
   readonly dueAt?: string;
   /** The block, for `policy: block`. Not shown. */
   readonly block?: string;
   /** The admission webhook, for `policy: webhook`. Not shown. */
   readonly webhook?: string;
-  /** Whether the webhook did not answer as it should. Not shown. */
+  /** Whether the webhook gave no valid answer. Not shown. */
   readonly failed?: boolean;
 }
 
@@ -39,7 +39,7 @@ export type Verdict =
 
 export const ADMIT: Verdict = { outcome: 'admit' };
 
-/** Returns the reasons without internal members. */
+/** Returns the reasons without their internal members. */
 export function shownReasons(reasons: readonly HoldReason[]): ShownReason[] {
   return reasons.map(({ policy, message, dueAt }) => ({
     policy,

@@ -12,15 +12,15 @@ import type { HoldReason } from './verdict.js';
 
 const BATCH = 1_000;
 
-/** A question that this replica asks now. */
+/** A question that this replica is asking. */
 export interface WebhookQuestion {
   readonly itemId: string;
   readonly sourceId: number;
-  /** Failures so far. */
+  /** Number of failures so far. */
   readonly attempts: number;
 }
 
-/** An item about which webhooks have answered. */
+/** An item that webhooks have answered about. */
 export interface AnsweredItem {
   readonly id: string;
   readonly type: EntryType;
@@ -33,7 +33,7 @@ export interface AnsweredItem {
   readonly open: readonly string[];
 }
 
-/** Makes the webhooks be asked about these items. */
+/** Queues questions to the webhooks about these items. */
 export async function insertQuestions(
   manager: EntityManager,
   sourceId: number,
@@ -51,8 +51,8 @@ export async function insertQuestions(
 }
 
 /**
- * Takes questions that are due, from each source with the same chance, and leases them: if they are not answered by then,
- * any replica takes them again.
+ * Takes due questions, with the same chance for each source, and leases them: when a lease expires without an answer,
+ * any replica takes the question again.
  */
 export async function takeQuestions(
   manager: EntityManager,
@@ -75,7 +75,7 @@ export async function takeQuestions(
   return rows;
 }
 
-/** Returns what to ask about; null if nobody needs to know any more. */
+/** Returns the version to ask about; null if an answer is no longer needed. */
 export async function askedVersion(manager: EntityManager, itemId: string): Promise<AskedVersion | null> {
   const [row] = await manager.query<(Omit<AskedVersion, 'publisher'> & { publisher: Publisher | null })[]>(
     `select i.id, s.name as source, i.type, i.name, i.version, i.document, coalesce(i.claims, c.claims) as claims,
@@ -87,7 +87,7 @@ export async function askedVersion(manager: EntityManager, itemId: string): Prom
   return row ?? null;
 }
 
-/** Locks the items, of this source, that still wait for an answer. */
+/** Locks the items of this source that still wait for an answer. */
 export async function lockAnswered(
   manager: EntityManager,
   sourceId: number,
@@ -112,7 +112,7 @@ export async function endQuestions(
   await manager.update(AdmissionQuestion, { itemId: In(itemIds), webhook }, { askAt: null });
 }
 
-/** Makes a webhook that failed be asked again. */
+/** Schedules another request to a webhook that failed. */
 export async function postponeQuestion(
   manager: EntityManager,
   webhook: string,

@@ -32,22 +32,22 @@ import {
 } from './webhook-questions.queries.js';
 
 const EVERY_MS = 1_000;
-/** Longer than any request, and than a sync writes while it holds its source. */
+/** Longer than any request, and than any sync holds its source while writing. */
 const LEASE_MS = 120_000;
-/** Answers written by one transaction. */
+/** Answers written per transaction. */
 const MAX_ANSWERS = 200;
 
 interface Answered {
   readonly question: WebhookQuestion;
   readonly config: AdmissionWebhookConfig;
   readonly answer: AdmissionAnswer;
-  /** When another replica may ask again; measured with `performance.now()`. */
+  /** When another replica may ask again, by `performance.now()`. */
   readonly until: number;
 }
 
 /**
  * Asks the admission webhooks about held versions, and applies their answers (reference/admission). Holds no database
- * connection while it waits for a webhook, and writes answers in one transaction at a time.
+ * connection while it waits for a webhook, and writes answers one transaction at a time. /
  */
 @Injectable()
 export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -55,7 +55,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
   private readonly polling = new Polling(() => this.poll(), EVERY_MS, this.logger, {
     failed: 'Asking admission webhooks failed; it will be retried',
   });
-  /** Requests in progress by webhook. */
+  /** Number of requests in progress, by webhook. */
   private readonly inFlight = new Map<string, number>();
   private readonly filling = new Set<string>();
   private answers: Answered[] = [];
@@ -82,7 +82,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
     await this.write();
   }
 
-  /** Asks a webhook as many questions as it may be asked at a time. */
+  /** Sends a webhook as many questions as it may receive at a time. */
   private async fill(config: AdmissionWebhookConfig): Promise<void> {
     const { name } = config;
     const free = MAX_CONCURRENT - (this.inFlight.get(name) ?? 0);
@@ -99,7 +99,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
     }
   }
 
-  // Never rejects. A question that fails here is taken again after its lease.
+  // Never rejects. A question that fails here is taken again when its lease expires.
   private async ask(config: AdmissionWebhookConfig, question: WebhookQuestion): Promise<void> {
     const { name } = config;
     const until = performance.now() + LEASE_MS;
@@ -115,13 +115,13 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
     } finally {
       this.inFlight.set(name, (this.inFlight.get(name) ?? 1) - 1);
     }
-    // The next poll reports what fails here.
+    // The next poll reports the failure.
     await this.fill(config).catch(() => undefined);
     await this.write().catch(() => undefined);
   }
 
   private async write(): Promise<void> {
-    // A request that a shutdown aborts has not failed.
+    // A request aborted by a shutdown is not a failure.
     if (this.isWriting || this.answers.length === 0 || this.polling.hasEnded) return;
     this.isWriting = true;
     try {
@@ -195,7 +195,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
   }
 }
 
-/** The reason of an item that nothing holds any more: DueItems judges it by the current settings, and admits it. */
+/** The reason of an item that nothing holds anymore: DueItems applies the current settings and admits it. */
 function admittedAt(now: Date): HoldReason {
   return { policy: 'webhook', message: 'The webhooks admitted this version', dueAt: now.toISOString() };
 }

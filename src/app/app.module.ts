@@ -48,7 +48,7 @@ export class AppModule {
         configurationModule(config),
         TelemetryModule.with(metrics),
         DatabaseModule.with(database),
-        // First, because Express tries the routes in order and most requests go to this module.
+        // First, because Express tries routes in order and most requests go to this module.
         CatalogModule,
         // These are before McpPublisherModule, which has routes for every path below a registry.
         McpEndpointModule,

@@ -19,7 +19,7 @@ type AppliedAdmissionWebhook = Pick<AdmissionWebhookConfig, 'name' | 'on' | 'onF
   readonly secret: string;
 };
 
-/** `auth`, `admission` and `webhooks` in the form that is compared and audited. */
+/** `auth`, `admission` and `webhooks` in the form used for comparison and audit. */
 interface SettingsForms {
   readonly authorization: AppliedAuthorization['form'];
   readonly oauth: AppliedOAuth | null;
@@ -42,7 +42,7 @@ interface SettingsChanges {
 export class AppliedSettings {
   constructor(private readonly webhooks: ConfiguredWebhooks) {}
 
-  /** Takes a while, because secrets get slow digests. */
+  /** Slow, because secrets are hashed with slow digests. */
   async formsOf({
     auth,
     admission,
@@ -73,7 +73,7 @@ export class AppliedSettings {
   /**
    * Writes the differences from the last applied settings. Call it in a transaction that holds the configuration lock.
    *
-   * @param waiting the paths of changed settings that wait for a restart.
+   * @param waiting paths of changed settings that take effect after a restart. /
    */
   async apply(
     manager: EntityManager,
@@ -112,7 +112,7 @@ async function applyAuth(
     });
     changes.push(`${name}: ${!change.before ? 'created' : change.after ? 'changed' : 'removed'}`);
   };
-  // No rules before and none now: nothing to record.
+  // There were no rules and there are none now, so there is nothing to record.
   const hasRules = last ? !isDeepStrictEqual(last.form, form) : form.mode === 'full';
   if (hasRules) add('auth.authz', { ...(last ? { before: last.form } : {}), after: form });
   const before = last?.oauth ?? null;
@@ -127,7 +127,7 @@ function oauthChange(before: AppliedOAuth | null, after: AppliedOAuth | null): A
   };
 }
 
-/** `admission.webhooks` in the form that is compared, with slow digests of URLs and secrets. */
+/** `admission.webhooks` in the form used for comparison, with slow digests of URLs and secrets. */
 function admissionForms(webhooks: readonly AdmissionWebhookConfig[]): Promise<AppliedAdmissionWebhook[]> {
   return Promise.all(
     webhooks.map(async ({ name, url, secrets, on, timeoutMs, onFailure }) => ({

@@ -19,7 +19,8 @@ import { SourcesService } from '../sources/sources.service.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
 /**
- * Loads what an admin route names in its path, or enters the registry, and stores the result for `@Loaded()` (reference/errors).
+ * Loads the resource in the path of an admin route, or enters the registry, and stores the result for `@Loaded()`
+ * (reference/errors).
  */
 @Injectable()
 export class ClaimsInterceptor implements NestInterceptor {

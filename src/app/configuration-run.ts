@@ -26,7 +26,7 @@ export interface AuditedForm {
   readonly form: object;
 }
 
-/** Returns the audit event of a change that the configuration file made. */
+/** Returns the audit event for a change made by the configuration file. */
 export function applied(
   type: 'source' | 'registry',
   name: string,

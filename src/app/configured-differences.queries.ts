@@ -6,13 +6,13 @@ import { Registry } from '../registries/registry.entity.js';
 import { sourceColumns as declaredSource } from '../sources/source-writer.js';
 import { Source } from '../sources/source.entity.js';
 
-/** Declared names whose rows are missing or different, and ids of rows to remove. */
+/** Declared names whose rows are missing or different, and IDs of rows to remove. */
 interface Difference {
   readonly declared: ReadonlySet<string>;
   readonly leaving: readonly number[];
 }
 
-/** Where sources and registries differ from the configuration file. */
+/** The differences between the stored sources and registries and the configuration file. */
 interface Differences {
   readonly sources: Difference;
   readonly registries: Difference;
@@ -26,10 +26,10 @@ interface DifferentRow {
 }
 
 /**
- * SQL: the rows of a table that differ from the declarations in `$1`, a list of objects with the values of
- * the columns and of `more`.
+ * SQL: the rows of a table that differ from the declarations in `$1`, a list of objects with the values of the columns
+ * and `more`.
  *
- * @param more SQL: values that a row `r` does not contain, as an object.
+ * @param more SQL: an object with values that a row `r` does not contain. /
  */
 const differentRows = (table: 'source' | 'registry', more: string) => `
 with declared as materialized (
@@ -54,7 +54,7 @@ const DIFFERENT_REGISTRIES = differentRows(
   ))`,
 );
 
-/** Compares the rows with the configuration file, in two statements that lock nothing. */
+/** Compares the rows with the configuration file, in two statements that take no locks. */
 export async function differencesFrom(
   { sources, registries }: Pick<Config, 'sources' | 'registries'>,
   manager: EntityManager,
@@ -85,7 +85,7 @@ export async function differencesFrom(
   };
 }
 
-/** Renames the properties of an entity to its columns. */
+/** Renames an entity's properties to its columns. */
 function byColumn<Row extends object>(
   manager: EntityManager,
   entity: new () => Row,

@@ -28,8 +28,9 @@ export class ConfiguredResources {
    * through the API never stop it: the file takes over their names and the managed source, and a removed source leaves
    * every registry. Changes to authorization, admission and webhooks are audited.
    *
-   * @param waiting for a reload, which syncs only changed sources: the paths of settings that wait for a restart.
-   * @returns the changes; changes of `auth` only at startup, because each replica reloads them separately.
+   * @param waiting set for a reload, which syncs only changed sources: paths of settings that take effect after a
+   *   restart.
+   * @returns the changes; changes of `auth` only at startup, because each replica reloads them separately. /
    */
   async apply(config: DeclaredConfig, waiting: readonly string[] | null = null): Promise<Changes> {
     const forms = await this.settings.formsOf(config);

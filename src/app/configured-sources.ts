@@ -12,10 +12,10 @@ import { declaredSource } from '../sources/sources.responses.js';
 import { applied, type AuditedForm, type ConfigurationRun } from './configuration-run.js';
 import { ConfiguredRegistries } from './configured-registries.js';
 
-/** Number of sources loaded and written per batch, so that requests are answered in between. */
+/** Sources loaded and written per batch, so that requests are answered between batches. */
 const SOURCES_PER_BATCH = 100;
 
-/** The managed source created through the API, which the file takes over, whatever its name. */
+/** The managed source created through the API, which the file takes over whatever its name. */
 interface MadeManaged {
   readonly id: number;
   readonly name: string;
@@ -121,7 +121,7 @@ export class ConfiguredSources {
     warnings.push(
       `The source ${name} was created through the API${called}: it is now managed by the configuration file`,
     );
-    // Who manages a registry reads all its entries, whatever their claims. So the source stays only in registries whose
+    // Managers of a registry read all its entries, whatever their claims, so the source stays only in registries whose
     // managers cover its new claims.
     if (source.claimSetId === claimSetId) return;
     await this.registries.removeSources(run, [source.id], 'was taken over with other claims', ({ claims }) =>

@@ -6,9 +6,9 @@ import { type AbortSource, Semaphore } from '../limits/semaphore.js';
 import { WorkerThread } from '../limits/worker-thread.js';
 import type { BodyToRead, ReadBody } from './large-body.worker.js';
 
-/** A body of 1.2 MB takes up to 60 MiB when it is parsed and checked. */
+/** Parsing and checking a body of 1.2 MB takes up to 60 MiB. */
 const WORKER_HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 };
-/** Far more than any body takes, except on a machine that is too busy. */
+/** Far longer than any body takes, except on an overloaded machine. */
 const MAX_READ_MS = 10_000;
 
 /**

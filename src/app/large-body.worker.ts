@@ -9,7 +9,7 @@ import { parseBody, refuseLostDigits } from '../http/json-body.js';
 import { isObject, member } from '../json/json-values.js';
 import { checkPublishedServer } from '../mcp-publisher/published-server.js';
 
-/** No valid body has more values outside its document; reading the answer takes the main thread a few milliseconds. */
+/** No valid body has more values outside its document. Reading the result takes the main thread a few milliseconds. */
 const MAX_VALUES = 20_000;
 
 export interface BodyToRead {
@@ -17,7 +17,7 @@ export interface BodyToRead {
   readonly document: DocumentIn | undefined;
 }
 
-/** The body without its documents, and the outcome of checking each; or why the body is refused. */
+/** The body without its documents, with the result of checking each; or the reason to refuse the body. */
 export type ReadBody =
   | {
       readonly body: object;

@@ -132,7 +132,8 @@ function ownOrigin(request: IncomingMessage): string | undefined {
 }
 
 /**
- * Warns unless the server listens only on loopback. In anonymous mode, anyone who can reach the port can change anything.
+ * Warns unless the server listens only on loopback: in anonymous mode, anyone who can reach the port can change
+ * anything.
  */
 function warnIfOpen(server: Server, logger: Logger): void {
   server.once('listening', () => {

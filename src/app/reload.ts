@@ -11,7 +11,7 @@ import { WebhookSender } from '../webhooks/webhook-sender.js';
 import type { Changes } from './configuration-run.js';
 import { ConfiguredResources } from './configured-resources.js';
 
-/** Registries created through the API whose entries are counted: more would delay the start. */
+/** Maximum number of registries created through the API whose entries are counted, so that the start is not delayed. */
 const MAX_COUNTED = 20;
 const MAX_NAMED = 20;
 
@@ -72,11 +72,11 @@ export class OpenRegistries {
   }
 }
 
-/** The settings of `auth` as reloads have left them. */
+/** The settings of `auth` after the last reload. */
 interface AppliedRules {
-  /** Applied last. */
+  /** The settings applied last. */
   readonly taken: AuthConfig;
-  /** Of the last configuration that left no rules waiting. */
+  /** The settings of the last configuration that left no rules waiting. */
   readonly settled: AuthConfig;
 }
 
@@ -89,9 +89,9 @@ export interface Reloaded {
 }
 
 /**
- * Applies a changed configuration (reference/commands): sources, registries, `auth.authz`, and of `auth.oauth` the providers and
- * blocked callers. The catalog and the rules cannot change atomically, so in the meantime both the old and the new policy
- * must permit an action, each by the claims that its own providers map.
+ * Applies a changed configuration (reference/commands): sources, registries, `auth.authz`, and of `auth.oauth` the
+ * providers and blocked callers. The catalog and the rules cannot change atomically, so in the meantime both the old
+ * and the new policy must permit an action, each judging the claims that its own providers map. /
  */
 @Injectable()
 export class Reload {

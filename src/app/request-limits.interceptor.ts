@@ -76,8 +76,8 @@ export class BodyInterceptor implements NestInterceptor {
 const MAX_PARSED = 32;
 
 /**
- * Makes changes, unpaged lists and reads by POST wait for a permit, and holds it until the handler is done. Large bodies are
- * parsed and checked first, in turn.
+ * Makes changes, unpaged lists and reads by POST wait for a permit, and holds it until the handler is done. Large
+ * bodies are parsed and checked first, one at a time.
  */
 @Injectable()
 export class ConcurrencyInterceptor implements NestInterceptor {
@@ -129,7 +129,7 @@ export class ConcurrencyInterceptor implements NestInterceptor {
     }
     const permit = new Permit(semaphore, key, await semaphore.acquire(key, client.abortSource));
     request.permit = permit;
-    // Waiters that are refused without waiting for anything else would otherwise all run in one turn of the event loop.
+    // Otherwise all waiters that are refused without further waiting would run in one turn of the event loop.
     await this.slice.pause();
     return next.handle().pipe(finalize(() => permit.release()));
   }

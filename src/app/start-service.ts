@@ -21,7 +21,7 @@ import { OpenRegistries, Reload, type Reloaded } from './reload.js';
 export interface RunningService {
   readonly publicPort: number;
   readonly internalPort: number;
-  /** Resolves with a reason when the service cannot continue. */
+  /** Resolves with the reason if the service cannot continue. */
   readonly lost: Promise<string>;
   /** Applies a changed configuration: see Reload. */
   reload(config: Config): Promise<Reloaded>;

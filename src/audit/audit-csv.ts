@@ -29,13 +29,13 @@ const COLUMNS = {
   dropped: ({ dropped }) => dropped,
 } satisfies Record<string, (event: AuditEventAnswer) => unknown>;
 
-/** Spreadsheets run a field that begins so as a formula, and people choose names and subjects. */
+/** Spreadsheets evaluate a field that begins like this as a formula, and people choose names and subjects. */
 const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
 
-/** The first record: the names of the columns (RFC 4180). */
+/** The header record: the names of the columns (RFC 4180). */
 export const CSV_HEAD = recordOf(Object.keys(COLUMNS));
 
-/** Returns an event as a record of CSV; what is no text is JSON. */
+/** Returns an event as a CSV record; values other than text become JSON. */
 export function csvRecord(event: AuditEventAnswer): string {
   return recordOf(
     Object.values(COLUMNS).map((read: (of: AuditEventAnswer) => unknown) => {

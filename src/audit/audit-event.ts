@@ -85,7 +85,7 @@ export interface AuditEvent {
   readonly actor: AuditActor;
   readonly target: AuditTarget;
   readonly change?: AuditChange;
-  /** Paths of changed settings that wait for a restart (reference/audit). */
+  /** Paths of changed settings that take effect after a restart (reference/audit). */
   readonly waiting?: readonly string[] | undefined;
   /** Why the token was refused; super-admins only. */
   readonly token?: TokenRefusal | undefined;
@@ -97,9 +97,9 @@ export interface AuditEvent {
 
 /** Actors of changes made without a request. */
 export const SYNC_ACTOR: AuditActor = { subject: boundedText('sync'), issuer: null, roles: [] };
-/** Admission webhooks, which decide about held versions. */
+/** Admission webhooks, which decide on held versions. */
 export const ADMISSION_ACTOR: AuditActor = { subject: boundedText('admission'), issuer: null, roles: [] };
-/** What fetches the content of packages. */
+/** The component that fetches the content of packages. */
 export const CONTENT_ACTOR: AuditActor = { subject: boundedText('content'), issuer: null, roles: [] };
 export const CONFIGURATION_ACTOR: AuditActor = {
   subject: boundedText('configuration'),
@@ -114,7 +114,7 @@ export type Publisher = Pick<AuditActor, 'subject' | 'issuer' | 'name' | 'client
 export function actorOf(caller: Caller | undefined, roles: readonly string[]): AuditActor {
   const { issuer = null, subject = null } = (caller && identityOf(caller)) ?? {};
   return {
-    // Never shortened: they identify the caller.
+    // Never shortened, because they identify the caller.
     subject: subject === null ? null : toStorable(subject),
     issuer: issuer === null ? null : toStorable(issuer),
     ...(caller?.name === undefined ? {} : { name: boundedText(caller.name) }),

@@ -101,7 +101,7 @@ export class TokenAttemptAnswer {
   received?: string;
 }
 
-/** What a refused token claims about itself; not verified. */
+/** The claims of a refused token about itself; not verified. */
 export class TokenOriginAnswer {
   issuer?: string;
 
@@ -153,12 +153,12 @@ export class AuditEventAnswer {
   @ApiPropertyOptional({ type: () => [TokenAttemptAnswer] })
   attempts?: TokenAttemptAnswer[];
 
-  /** Whom a refused token claims to be from; super-admins only. */
+  /** The holder that a refused token claims to have; super-admins only. */
   claimed?: TokenOriginAnswer;
 
   change?: AuditChangeAnswer;
 
-  /** Paths of changed settings that wait for a restart. */
+  /** Paths of changed settings that take effect after a restart. */
   waiting?: string[];
 
   @ApiProperty({ ...NULLABLE_TEXT, description: 'The remote address of the connection' })

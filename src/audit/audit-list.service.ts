@@ -57,7 +57,7 @@ class CursorConditions implements EventConditions {
   @Matches(UUID, IS_ID) readonly before: string;
 }
 
-/** The content of a cursor: the query, and either the last event returned or a position that is no event's ID. */
+/** The content of a cursor: the query, and either the last event returned or a position that is not an event's ID. */
 class AuditListCursor {
   @IsDefined() @ValidateNested() @Type(() => CursorConditions) readonly conditions: CursorConditions;
   @IsInt() @Min(1) @Max(MAX_EVENTS) readonly limit: number;
@@ -122,13 +122,13 @@ function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: AuditSc
 /** Maximum number of characters in a chunk of a stream; each chunk stays in memory until the client has read it. */
 const MAX_CHUNK_CHARACTERS = 256 * 1_024;
 const EVENTS_PER_CHUNK = 500;
-/** Shorter than the idle timeouts of usual proxies. */
+/** Shorter than the idle timeouts of common proxies. */
 const KEEP_ALIVE_MS = 30_000;
 const TIMEOUT_MS = 10_000;
 
 /** Maximum duration of a walk, so that a page ends even if the caller sees few of many events. */
 const WALK_MS = 1_000;
-/** Number of scopes whose decision is remembered during a request. */
+/** Number of scopes whose decision is cached during a request. */
 const MAX_JUDGED = 10_000;
 
 /** A caller who reads events. `viewer` is null if they see all events. */

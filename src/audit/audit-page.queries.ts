@@ -26,7 +26,7 @@ export interface EventRow {
   readonly event: string;
 }
 
-/** Each has an index that can drive a walk, most selective first. Few events match any of the first three. */
+/** Each has an index that can drive a walk; the most selective comes first. Few events match any of the first three. */
 const FILTERS = ['target', 'subject', 'actor', 'action', 'outcome'] as const;
 type Filter = (typeof FILTERS)[number];
 const SELECTIVE = FILTERS.slice(0, 3);
@@ -46,9 +46,9 @@ function matches(filter: Filter, value: number): string {
 /**
  * Returns a statement that selects the newest events.
  *
- * @param actor Number of the parameter of the filter `actor`, if an index is to answer it. An index returns the events of a
- *   subject in order, or of a name, but not of both.
- * @param limit Number of the parameter.
+ * @param actor Number of the parameter of the filter `actor` if an index should serve it. An index returns the events
+ *   of a subject, or of a name, in order, but not of both.
+ * @param limit Number of the parameter. /
  */
 function newest(columns: string, where: string, actor: number | undefined, limit: number): string {
   const some = (whose = 'true') =>
@@ -62,11 +62,11 @@ function newest(columns: string, where: string, actor: number | undefined, limit
 const SLICE = 2_000;
 /** Number of scopes read per statement. Each scope may be large. */
 const SCOPES_AT_A_TIME = 200;
-/** If more scopes exist, or the viewer sees more of them, a walk reads the events of all scopes. */
+/** If there are more scopes, or the viewer sees more of them, a walk reads the events of all scopes. */
 const MAX_SCOPES = 5_000;
 const MAX_SEEN_SCOPES = 50;
 
-/** The maximum numbers of events and of characters; the last event may exceed the limit on characters. */
+/** The maximum numbers of events and characters; the last event may exceed the limit on characters. */
 export interface MostEvents {
   readonly events: number;
   readonly characters: number;
@@ -79,12 +79,12 @@ export interface EventViewer {
   readonly judged: LRUCache<string, boolean>;
 }
 
-/** Runs statements on a connection that is taken for `read` only. */
+/** Runs statements on a connection that is held only during `read`. */
 export type StatementRun = <T>(read: (statements: StatementRunner) => Promise<T>) => Promise<T>;
 
 export interface WalkedEvents {
   readonly rows: readonly EventRow[];
-  /** Where to continue, if the walk ended at its deadline: a position, not the ID of an event. */
+  /** Where to continue if the walk ended at its deadline: a position, not the ID of an event. */
   readonly reached?: string;
 }
 
@@ -153,7 +153,8 @@ export async function walkEvents(
 
 /**
  * Returns the roundest position from `low` up to, but excluding, `high`: as a 128-bit number it ends in the most zeros.
- * A cursor with it reveals roughly how far the walk came, and no ID or time of an event that the caller may not see.
+ * A cursor with this position reveals roughly how far the walk got, but no ID or time of an event that the caller may
+ * not see. /
  */
 function positionBetween(low: string, high: string): string {
   const before = (id: string) => BigInt(`0x${id.replaceAll('-', '')}`) - 1n;
@@ -192,7 +193,7 @@ interface ScopeRow {
   readonly scope: AuditScope;
 }
 
-/** Reads scopes, and judges which of them the viewer sees. */
+/** Reads scopes and decides which of them the viewer sees. */
 async function judge(
   statements: StatementRunner,
   { sees, judged }: EventViewer,

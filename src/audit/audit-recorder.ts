@@ -28,8 +28,8 @@ interface Recording {
   /** Identifies the caller whose quota the event uses; see `Client.callerKey`. */
   readonly callerKey: string;
   /**
-   * False for requests that name a missing resource: the event is processed but not stored. Such a request then takes
-   * as long as one that names a hidden resource, whose event is stored, so timing reveals nothing.
+   * False for requests that name a missing resource: the event is processed but not stored. Such a request takes as
+   * long as one that names a hidden resource, whose event is stored, so timing reveals nothing.
    */
   readonly isKept: boolean;
 }

@@ -32,7 +32,7 @@ export interface ChangeEvent {
   readonly change?: AuditChange;
   /** The role that sees the event; by default, the one that manages targets of this type. */
   readonly role?: Role;
-  /** Paths of changed settings that wait for a restart; for changes to the configuration. */
+  /** Paths of changed settings that take effect after a restart; set for changes to the configuration. */
   readonly waiting?: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export interface Requester {
 /** The result of a transaction, with its events. */
 export interface Audited<T> {
   readonly result: T;
-  /** One for each change; none if nothing changed. */
+  /** One per change; empty if nothing changed. */
   readonly events: readonly ChangeEvent[];
 }
 
@@ -60,7 +60,7 @@ export interface SyncResult {
 
 const MINUTE_MS = 60_000;
 
-/** Counts the changes of each caller, so that nobody fills the audit trail (reference/limits, `changesPerMinute`). */
+/** Counts each caller's changes, so that nobody floods the audit trail (reference/limits, `changesPerMinute`). */
 class ChangeLimit {
   private readonly changes: RateLimit;
 
@@ -71,8 +71,8 @@ class ChangeLimit {
   /**
    * Counts a change.
    *
-   * @returns takes the change back if it failed.
-   * @throws ApiError 429 `too_many_requests`.
+   * @returns a function that undoes the count if the change failed.
+   * @throws ApiError 429 `too_many_requests`. /
    */
   count({ caller, context }: Requester): () => void {
     // Subjects may be long.
@@ -90,7 +90,7 @@ class ChangeLimit {
   }
 }
 
-/** How often a transaction is attempted that deadlocks or cannot be serialized. */
+/** Maximum attempts for a transaction that deadlocks or cannot be serialized. */
 const MAX_ATTEMPTS = 3;
 
 /** Writes an event in the same transaction as each change, and logs the event after the commit (reference/audit). */
@@ -112,8 +112,8 @@ export class AuditTrail {
   /**
    * Runs a transaction and writes its events. Runs it again after a deadlock or a serialization failure.
    *
-   * @param by the requester, or an actor for changes that the server itself makes.
-   * @throws ApiError 429 `too_many_requests` if something changed and the requester has reached the limit.
+   * @param by the requester, or an actor for changes made by the server itself.
+   * @throws ApiError 429 `too_many_requests` if something changed and the requester has reached the limit. /
    */
   transaction<T>(
     by: Requester | AuditActor,
@@ -184,7 +184,9 @@ export class AuditTrail {
     return this.queries.insertChanges(manager, [eventOf(change, SYNC_ACTOR, null)]);
   }
 
-  /** Writes events about items that the server itself held or admitted, in the same transaction. They are not logged. */
+  /**
+   * Writes events about items that the server itself held or admitted, in the same transaction. They are not logged.
+   */
   async writeItems(
     manager: EntityManager,
     actor: AuditActor,

@@ -30,7 +30,7 @@ import { withoutKeys } from '../validation/urls.js';
 import { actorOf, type AuditEvent, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
 import { AuditRecorder } from './audit-recorder.js';
 
-/** The declarations of a route that matter to the audit trail. */
+/** The route's declarations that the audit trail needs. */
 export interface DeclaredRoute {
   readonly audited: AuditDeclaration | undefined;
   readonly loads: Loads | undefined;

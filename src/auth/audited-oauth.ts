@@ -10,7 +10,7 @@ type Secret = (typeof SECRETS)[number];
 
 type AppliedProvider = Pick<ProviderConfig, 'name' | 'jwksUrl' | 'introspectionUrl' | 'groups' | Secret>;
 
-/** `auth.oauth` as the database keeps it, to detect changes: a secret is a slow digest. */
+/** `auth.oauth` as stored in the database to detect changes; secrets are stored as slow digests. */
 export interface AppliedOAuth {
   readonly providers: readonly AppliedProvider[];
 }
@@ -58,8 +58,8 @@ function pointerText(pointer: Pointer): string {
 }
 
 /**
- * Returns the form for the audit trail: a secret is only `set`, or `changed` where its digest differs from `before`, and URLs
- * have no query, which may contain a secret.
+ * Returns the form for the audit trail: a secret is shown as `set`, or as `changed` if its digest differs from the one
+ * in `before`, and URLs are shown without a query, which may contain a secret.
  */
 export function auditedOAuth(form: AppliedOAuth, before?: AppliedOAuth | null): object {
   return {

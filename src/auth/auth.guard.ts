@@ -59,7 +59,7 @@ export abstract class Authenticator {
    * @throws ApiError as for `identify`.
    */
   abstract identifyToken(token: string, request: Request): Promise<Caller>;
-  /** The error for an unidentified caller on a route that requires identity. */
+  /** The error for an unidentified caller on a route that requires an identity. */
   abstract unidentified(): ApiError;
 }
 
@@ -294,7 +294,7 @@ export class AuthGuard implements CanActivate {
   }
 }
 
-/** Offers `Basic` beside the challenge of a 401. */
+/** Adds a `Basic` challenge to a 401. */
 function offeringBasic(error: ApiError): ApiError {
   const { code, message, details, headers, token, cause } = error;
   const bearer = headers['WWW-Authenticate'];

@@ -17,11 +17,11 @@ const PROBE_TOKEN = 'registry-server-check';
 export interface ProviderContact {
   readonly provider: string;
   readonly isOk: boolean;
-  /** What was reached, or what failed and what to do; without secrets. */
+  /** What was reached, or what failed and what to do about it; contains no secrets. */
   readonly message: string;
 }
 
-/** What to do about a failure, by a part of its message. */
+/** What to do about a failure, by part of its message. */
 const ADVICE: readonly (readonly [part: RegExp, advice: string])[] = [
   [/private address/, 'set allowPrivateIP: true if this is intended'],
   [/certificate|issuer cert|self-signed/i, 'set caCertPath to the certificate authority of the provider'],
@@ -32,7 +32,7 @@ const ADVICE: readonly (readonly [part: RegExp, advice: string])[] = [
   [/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|Timeout|within/i, 'check the host, the network and the proxy settings'],
 ];
 
-/** Contacts every provider at the same time, as for a log-in: discovery, keys, introspection and groups. */
+/** Contacts every provider at the same time, as a login does: discovery, keys, introspection and groups. */
 export function contactProviders(
   providers: readonly ProviderConfig[],
   reach: Pick<Config, 'insecureUrls' | 'proxy'>,
@@ -56,7 +56,7 @@ async function contact(
     );
     return { provider, isOk: true, message: reached.join(', ') };
   } catch (error) {
-    // Unexpected errors are named only, because their messages might quote a response.
+    // Unexpected errors are reported only by name, because their messages might quote a response.
     const message = error instanceof ProviderUnavailable ? error.message : `it failed: ${nameOf(error)}`;
     return { provider, isOk: false, message: withAdvice(message, ADVICE) };
   } finally {
@@ -64,7 +64,7 @@ async function contact(
   }
 }
 
-/** @throws ProviderUnavailable if the work takes longer than a contact may. */
+/** @throws ProviderUnavailable if the work exceeds the time limit. */
 export async function inTime<T>(work: Promise<T>, maxMs = CONTACT_TIMEOUT_MS): Promise<T> {
   const late = AbortSignal.timeout(maxMs);
   return unlessAborted(work, late).catch((error: unknown) => {
@@ -77,7 +77,7 @@ export function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown error';
 }
 
-/** Warns about providers that cannot be reached by rule: they look private, and `allowPrivateIP` is not set. */
+/** Warns about providers at addresses that look private and are refused because `allowPrivateIP` is not set. */
 export function privateProviders({ auth, proxy }: Pick<Config, 'auth' | 'proxy'>): string[] {
   return (oauthInUse(auth)?.providers ?? []).flatMap((provider, position) => {
     if (provider.allowPrivateIP) return [];
@@ -102,7 +102,7 @@ export function privateProviders({ auth, proxy }: Pick<Config, 'auth' | 'proxy'>
   });
 }
 
-/** Appends the advice for the first part that a message contains. */
+/** Appends the advice for the first part that the message contains. */
 export function withAdvice(
   message: string,
   all: readonly (readonly [part: RegExp, advice: string])[],
@@ -133,7 +133,7 @@ async function findGroups(
 ): Promise<string> {
   const url =
     'url' in groups ? groups.url : await discoverEndpoint('userinfo_endpoint', issuerUrl, http, insecureUrls);
-  // Without a caller's token, an error response is all that can be expected.
+  // Without a caller's token, an error response is the best possible outcome.
   await http.getJson(url).catch((error: unknown) => {
     if (!(error instanceof ProviderUnavailable) || !error.answered) throw error;
   });

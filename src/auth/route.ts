@@ -40,21 +40,25 @@ const METHODS = { GET: Get, POST: Post, PUT: Put, PATCH: Patch, DELETE: Delete, 
 export type RouteAccess = 'public' | 'caller' | 'anyRole' | Role | 'registryListing';
 
 /**
- * How a route uses the resource it names: `change` requires it to be writable; `put` may also create it; `upload` adds the content
- * of a version, also of one that is held for it.
+ * How a route uses the resource it names: `change` requires it to be writable; `put` may also create it; `upload` adds
+ * the content of a version, which may be held for it. /
  */
 export type ResourceUse = 'read' | 'change' | 'put' | 'upload';
 
-/** What an admin route names as `:name`: a source, registry, entry or webhook; or as `:id`: an item of admission. */
+/**
+ * The resource in the path of an admin route: a source, registry, entry or webhook as `:name`, or an admission item as
+ * `:id`.
+ */
 export interface NamedResource {
   readonly resource: 'source' | 'registry' | 'entry' | 'webhook' | 'item';
   readonly use: ResourceUse;
 }
 
 /**
- * What the path names and the ClaimsInterceptor loads for `@Loaded()`: for consumer routes a VerifiedAccess to `:registry`, which
- * must admit the caller; for routes of `mcp-publisher` the Registry, which must accept publications (reference/publishing); for admin
- * routes the resource, which must be visible to the caller. Checked before reading the body.
+ * The resource in the path, which the ClaimsInterceptor loads for `@Loaded()`: for consumer routes a VerifiedAccess to
+ * `:registry`, which must admit the caller; for routes of `mcp-publisher` the Registry, which must accept publications
+ * (reference/publishing); for admin routes the resource, which must be visible to the caller. Checked before reading
+ * the body. /
  */
 export type Loads = 'view' | 'publisher' | NamedResource;
 
@@ -90,11 +94,14 @@ interface RouteBehavior {
   readonly body?: RouteBody;
   /** The status of a response whose handler sets none; 200, or 204 without an answer, if absent. */
   readonly status?: number;
-  /** Such a consumer route needs a token only where a GET would (reference/access, reference/mcp). */
+  /** A consumer route of this kind needs a token only where a GET would (reference/access, reference/mcp). */
   readonly writesNothing?: true | WritesNothing;
-  /** The response may take long, always or unless the request is paged. Few such requests run at once. */
+  /** The response may take a long time, always or unless the request is paged. Few such requests run at once. */
   readonly mayBeLong?: LongWhen;
-  /** Accepts a token as the password of `Basic`, and offers that in a 401: Git sends no other credentials (reference/marketplace). */
+  /**
+   * Accepts a token as the password of `Basic`, and offers it in a 401: Git sends no other credentials
+   * (reference/marketplace).
+   */
   readonly acceptsBasic?: true;
 }
 
@@ -111,7 +118,7 @@ export interface RouteDocumentation {
   readonly also?: readonly ApiResponseOptions[];
   /** Whether the change accepts `If-Match`. */
   readonly ifMatch?: true;
-  /** Errors that do not follow from the other members. */
+  /** Errors that the other members do not imply. */
   readonly errors: readonly ErrorCode[];
 }
 
@@ -154,7 +161,7 @@ function documentationOf(
       ...(ifMatch ? (['precondition_failed'] as const) : []),
       ...(route.body && !('streams' in route.body) ? BODY_ERRORS : []),
       ...(loads ? loadingErrors(loads, route.access) : []),
-      // Whatever is audited concerns stored data.
+      // Audited actions always concern stored data.
       ...(route.audit || loads ? (['database_unavailable', 'database_timeout'] as const) : []),
       ...accessErrors(route.access),
     ]),
@@ -242,7 +249,7 @@ export interface ReadEntry {
 export interface LoadedRequest extends AuthenticatedRequest {
   loaded?: unknown;
   entered?: EnteredRegistry;
-  /** The entry that the request reads if its path does not name one; for the audit trail. */
+  /** The entry that the request reads if its path does not contain one; for the audit trail. */
   readEntry?: ReadEntry;
 }
 

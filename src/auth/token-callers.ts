@@ -11,10 +11,10 @@ const CLAIM_NAMES = '_claim_names';
 /** Set by Entra ID when the token omits groups. */
 const HAS_GROUPS = 'hasgroups';
 
-/** Claims that say that a token omits its groups. */
+/** Claims that indicate that a token omits its groups. */
 export const GROUPS_ELSEWHERE = [CLAIM_NAMES, HAS_GROUPS] as const;
 
-/** A valid token that names neither a subject nor a client (reference/authentication). */
+/** A valid token that has neither a subject nor a client (reference/authentication). */
 export class NoSubject extends Error {
   override readonly name = 'NoSubject';
 }

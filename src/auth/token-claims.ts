@@ -58,7 +58,7 @@ export const NO_SUBJECT: Reason = 'the token has neither a subject nor a client'
 export const ID_TOKEN: Reason = 'the token is an ID token';
 export const BLOCKED: Reason = 'the caller is blocked';
 
-/** @param received A claim of the token, or nothing if the reason says it all. */
+/** @param received A claim of the token; absent if the reason is enough. */
 export function refusal(
   reason: Reason,
   received?: { readonly value: unknown; readonly expected?: string },
@@ -170,10 +170,10 @@ function nonEmpty(value: unknown): string | undefined {
 }
 
 const MAX_NAME = 200;
-/** Characters that are not seen, or reorder what is seen. */
+/** Characters that are invisible or change the order of others. */
 const UNFIT_FOR_NAMES = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
-/** Returns a person's name (reference/audit); undefined unless it is a visible text of at most 200 characters. */
+/** Returns a person's name (reference/audit); undefined unless it is visible text of at most 200 characters. */
 export function displayName(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.trim() === '' || UNFIT_FOR_NAMES.test(value)) return undefined;
   return [...value].length > MAX_NAME ? undefined : value;
@@ -244,12 +244,12 @@ function timeRefusal({ exp, nbf }: Claims, toleranceMs: number, nowMs: number): 
 }
 
 /**
- * Longest subject, in bytes, as of a SPIFFE id, the longest that any kind of provider issues. The database stores and indexes whole
- * subjects.
+ * Maximum length of a subject in bytes: that of a SPIFFE ID, the longest that any kind of provider issues. The database
+ * stores and indexes whole subjects.
  */
 export const MAX_SUBJECT_BYTES = 2_048;
 
-// A subject that could only be stored shortened or with replaced characters might then equal another one.
+// A subject stored with characters cut off or replaced might equal another one.
 function subjectRefusal(claims: Claims): Refusal | null {
   const { sub } = claims;
   const subject = subjectIn(claims) ?? '';

@@ -328,12 +328,12 @@ function isSameConnection(one: ProviderConfig, other: ProviderConfig): boolean {
 }
 
 /**
- * Runs all checks concurrently. Resolves with the outcomes in the order of the checks, up to the first that is no refusal:
- * only what every earlier provider has refused may be another provider's.
+ * Runs all checks concurrently. Resolves with the outcomes in the order of the checks, up to the first that is not a
+ * refusal: a provider may accept a token only if all earlier ones have refused it. /
  */
 async function firstAccepted(checks: readonly TokenCheck[]): Promise<CheckedToken[]> {
   const runs = checks.map(runCheck);
-  // The later ones are not awaited.
+  // Later checks are not awaited.
   for (const run of runs) run.catch(() => undefined);
   const outcomes: CheckedToken[] = [];
   for (const run of runs) {

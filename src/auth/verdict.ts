@@ -14,7 +14,7 @@ export interface ProviderAttempt extends Refusal {
   readonly check: string;
 }
 
-/** Whom a refused token claims to be from. Nobody has verified this. */
+/** The holder that a refused token claims to have. Not verified. */
 interface ClaimedOrigin {
   readonly issuer?: string;
   readonly client?: string;
@@ -28,10 +28,10 @@ export type TokenVerdict =
     }
   | {
       /**
-       * - `no_subject`: the token is valid, but names neither a subject nor a client.
+       * - `no_subject`: the token is valid, but has neither a subject nor a client.
        * - `incomplete`: the token is valid, but its claims are incomplete.
        * - `unavailable`: at least one provider that might accept the token is unavailable.
-       * - `limited`: at least one provider was skipped, because the client has too many lookups in progress.
+       * - `limited`: at least one provider was skipped, because the client has too many lookups in progress. /
        */
       readonly kind: 'refused' | 'no_subject' | 'incomplete' | 'unavailable' | 'limited';
       readonly attempts: readonly ProviderAttempt[];
@@ -58,7 +58,7 @@ export interface CheckedToken {
 
 type Unverified = ProviderUnavailable | ProviderLimitExceeded | NoSubject | ClaimsIncomplete;
 
-/** Runs one check. An error that decides nothing about the token is its result. */
+/** Runs one check. An error that does not decide about the token becomes its result. */
 export async function runCheck(check: TokenCheck): Promise<CheckedToken> {
   try {
     return { check, result: check.refusal ?? (await check.run()) };
@@ -68,12 +68,12 @@ export async function runCheck(check: TokenCheck): Promise<CheckedToken> {
   }
 }
 
-/** The verdict when this check accepted the token. */
+/** The verdict if this check accepted the token. */
 export function accepted({ provider }: TokenCheck, caller: Caller): Accepted {
   return { kind: 'accepted', caller, provider };
 }
 
-/** The verdict when no check accepted the token. */
+/** The verdict if no check accepted the token. */
 export function verdictOf(outcomes: readonly CheckedToken[], jwt: UnverifiedJwt | null): NotAccepted {
   const attempts = outcomes.flatMap(({ check: { provider, method }, result }): ProviderAttempt[] => {
     if (isCaller(result)) return [];

@@ -13,7 +13,7 @@ export class MeAnswer {
   /** The subject of the token, or its client if it has no subject. */
   subject: string;
 
-  /** The name to show to people, if the token has one in the `displayName` claim of its provider. Not unique. */
+  /** The caller's name, if the token has one in the `displayName` claim of its provider. Not unique. */
   name?: string;
 
   @ApiProperty({ enum: ROLES, isArray: true })

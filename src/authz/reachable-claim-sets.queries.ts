@@ -7,14 +7,14 @@ import type { Claims } from '../claims/claims.js';
 import { type OrderedRows, readFirst } from '../database/bulk.js';
 import { ClaimSet } from '../claim-sets/claim-sets.repository.js';
 
-/** Claim sets read by one statement. */
+/** Claim sets read per statement. */
 const SETS_PER_READ = 32;
 const MAX_CACHED_CHARACTERS = 8 * 1_024 * 1_024;
-/** Decisions remembered for all callers together, and for one. */
+/** Decisions cached for all callers together, and per caller. */
 const MAX_DECISIONS = 100_000;
 const MAX_DECISIONS_OF_ONE = 10_000;
 
-/** Whether a caller reaches the claim sets with these digests. */
+/** Whether a caller covers the claim sets with these digests. */
 interface Decisions {
   readonly policyVersion: number;
   readonly byDigest: Map<string, boolean>;
@@ -28,9 +28,9 @@ const NEXT_CLAIMS: OrderedRows = {
 };
 
 /**
- * Finds the claim sets that a caller reaches. Sources and registries are listed by them, so that a list loads only what
- * it shows. Claims are read in small parts. They and the decisions are cached by digest, which never changes its meaning,
- * so that the long claims of others cost a caller nothing after the first list.
+ * Finds the claim sets that a caller covers. Sources and registries are listed by claim set, so that a list loads only
+ * the rows that it shows. Claims are read in small batches. Claims and decisions are cached by digest, whose meaning
+ * never changes, so after the first list other people's long claims cost a caller nothing.
  */
 @Injectable()
 export class ReachableClaimSets {
@@ -43,7 +43,7 @@ export class ReachableClaimSets {
 
   constructor(private readonly policy: AccessPolicy) {}
 
-  /** Returns those claim sets of these sources or registries that the caller reaches. */
+  /** Returns the claim sets of these sources or registries that the caller covers. */
   async among(
     manager: EntityManager,
     caller: Caller,

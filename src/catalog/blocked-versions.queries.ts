@@ -23,16 +23,16 @@ import {
   STARTS_SERVERS,
 } from './plugin-servers.queries.js';
 
-/** SQL: the claims of a held item `i` of source `s`, whose claims `c` has. */
+/** SQL: the claims of a held item `i` of source `s`, whose claims are in `c`. */
 const CLAIMS = `coalesce(i.claims, c.claims)`;
 
 /**
- * SQL: whether a source `s` has been read since its settings changed. Until then, what inherits its claims is hidden; see
- * `inheritClaims`.
+ * SQL: whether source `s` has been read since its settings changed. Until then, items that inherit its claims are
+ * hidden; see `inheritClaims`.
  */
 export const IS_READ = `exists (select from source_sync y where y.source_id = s.id and y.fetch_state is not null)`;
 
-/** SQL: items `i` that only blocks hold, in their sources `s`. */
+/** SQL: items `i` that only blocks hold, with their sources `s`. */
 export const BLOCKED_ITEMS = `(
   select i.id, i.source_id, i.type, i.name, ${CLAIMS} as claims
   from admission_item i join source s on s.id = i.source_id join claim_set c on c.id = s.claim_set_id
@@ -45,11 +45,13 @@ interface BlockedClaims {
   readonly sourceId: number;
   /** JSON text. */
   readonly claims: string;
-  /** Changes with the items that carry the claims. */
+  /** Changes with the items that have these claims. */
   readonly items: string;
 }
 
-/** Blocked versions that the caller could otherwise see, by source and claims (reference/client-config). */
+/**
+ * Blocked versions that the caller would see if they were not blocked, by source and claims (reference/client-config).
+ */
 export class BlockedView {
   /** Equal for equal sets of versions. */
   readonly tag: string;
@@ -64,7 +66,7 @@ export class BlockedView {
   }
 }
 
-/** Reads the versions that blocks hold: nothing else shows consumers anything that is held. */
+/** Reads the versions held by blocks: no other code shows held versions to consumers. */
 @Injectable()
 export class BlockedVersions {
   constructor(
@@ -126,7 +128,7 @@ function valuesOf(visible: readonly BlockedClaims[], after: Position | null): Na
 /** SQL: the key by which versions of an item `i` are ordered. */
 const ITEM_KEY = `concat(i.version_key, ' ', i.id)`;
 
-/** Reads a page of blocked servers, in the order of lists; those that another source's entry would shadow are left out. */
+/** Reads a page of blocked servers, in list order, without those that another source's entry would shadow. */
 export async function blockedVersions(
   sql: ViewSql,
   visible: readonly BlockedClaims[],
@@ -155,7 +157,7 @@ window page as ${PAGE_WINDOW}`,
   return rows.filter(isVersion);
 }
 
-/** Like `blockedVersions`: plugins whose content starts servers. */
+/** Like `blockedVersions`, for plugins whose content starts servers. */
 export async function blockedPlugins(
   sql: ViewSql,
   visible: readonly BlockedClaims[],

@@ -36,11 +36,11 @@ const LARGE_BYTES = 256 * 1_024;
 /** How long callers count as readers of large pages, and the maximum number of these callers. */
 const LARGE_READERS = { ttl: 10_000, max: 1_000 };
 
-/** Maximum number of long configurations that are remembered. */
+/** Maximum number of long configurations whose cache keys are remembered. */
 const MAX_LONG_CONFIGS = 1_000;
 type ConfigPageRequest = Extract<PageRequest, { page: 'client-config' }>;
 
-/** How many servers a configuration omits, up to a position. */
+/** The number of servers that a configuration omits, up to a position. */
 interface OmittedCount {
   readonly omitted: number;
   readonly after: ConfigPosition | null;
@@ -108,7 +108,7 @@ export class CatalogService {
   /**
    * Returns a client's configuration file or list with all visible servers (reference/client-config).
    *
-   * @param policy set where the registry is a marketplace.
+   * @param policy set if the registry is a marketplace. /
    */
   async clientConfig(
     access: VerifiedAccess,

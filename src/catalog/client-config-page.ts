@@ -33,13 +33,13 @@ export class LongConfig extends Error {
   override readonly name = 'LongConfig';
 }
 
-/** A file of a client. */
+/** A client's file. */
 export interface ClientConfigFile {
   readonly client: ClientName;
   readonly form: ConfigForm;
 }
 
-/** What a file says about plugins. Cache keys contain its digest. */
+/** The plugin settings of a file. Cache keys contain their digest. */
 export class ConfigPlugins implements PluginPolicy {
   readonly marketplace: string;
   readonly settings?: object;
@@ -56,19 +56,19 @@ export class ConfigPlugins implements PluginPolicy {
   }
 }
 
-/** A file of a client; `blocked` is set if it depends on what is denied, `plugins` where the registry is a marketplace. */
+/** A client's file; `blocked` is set if it depends on denied versions, `plugins` if the registry is a marketplace. */
 export interface ConfigRequest extends ClientConfigFile {
   readonly blocked?: BlockedView;
   readonly plugins?: ConfigPlugins;
 }
 
-/** The last version read: its kind and, unless the kind begins, its position in the list. */
+/** The last version read: its kind and its position in the list, which is null at the start of a kind. */
 export interface ConfigPosition {
   readonly kind: VersionKind;
   readonly after: Position | null;
 }
 
-/** The parts of some servers, in the order of names, and the position to continue from; null after the last page. */
+/** The parts of some servers, ordered by name, and the position to continue from; null after the last page. */
 export interface PartPage {
   readonly parts: readonly ConfigPart[];
   /** The length of the documents and the parts. */
@@ -84,7 +84,7 @@ const FILTERS = {
 /** Keys of all cached sets: a key takes about 100 bytes. */
 const MAX_LISTED_KEYS = 200_000;
 
-/** Reads the servers of views and builds their parts of a configuration. */
+/** Reads the servers of a view and builds their parts of a configuration. */
 export class ConfigReader {
   /** The keys of listed servers and of denied connections, by view and client. */
   private readonly keys = new LRUCache<string, ReadonlySet<string>>({
@@ -123,8 +123,8 @@ export class ConfigReader {
     return { parts, characters, next: following ? { kind: following, after: null } : null };
   }
 
-  // A deny-list must not block listed servers, whatever their names. Plugins do not count: any publisher of a plugin could
-  // lift a denial with the same command.
+  // A deny-list must not block listed servers, whatever their names. Plugins are not considered: any publisher of a
+  // plugin could lift a denial with the same command.
   private listedKeys(
     sql: ViewSql,
     request: ConfigRequest,
@@ -246,8 +246,8 @@ function lengthOf(found: VersionRow | PluginRow): number {
 }
 
 /**
- * Builds a file of a client from the servers in the view (reference/client-config). Reads the list page by page; each statement checks that the view is current, so the result reflects one state
- * of the catalog.
+ * Builds a client's file from the servers in the view (reference/client-config). Reads the list page by page; each
+ * statement checks that the view is current, so the result reflects one state of the catalog.
  *
  * @throws LongConfig
  */

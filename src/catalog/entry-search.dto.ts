@@ -45,7 +45,10 @@ export class EntrySearchQuery {
   /** Whether `client-config` can express the server for some client */
   @MayBeEmpty() @IsFlag() installable?: string;
 
-  /** `true`: only entries whose document states a date, or whose publication is known; the others' date may be that of a sync */
+  /**
+   * `true`: only entries whose document states a date, or whose publication time is known; for others, the date may be
+   * that of a sync
+   */
   @MayBeEmpty() @IsFlag() dated?: string;
 
   @ApiPropertyOptional({ default: 'relevance' }) @MayBeEmpty() @IsIn(SORTS) sort?: Sort | '';
@@ -53,7 +56,10 @@ export class EntrySearchQuery {
   /** Whether items have `statedAt` and `publishedAt`, where known; a cursor does not include this parameter */
   @MayBeEmpty() @IsFlag() dates?: string;
 
-  /** Whether items also say what can run them, what their publisher states, and which tag or tool was found; not in a cursor */
+  /**
+   * Whether items also include what can run them, what their publisher states, and the tag or tool that matched; not in
+   * a cursor
+   */
   @MayBeEmpty() @IsFlag() details?: string;
 
   /** Maximum number of items; a page of large items has fewer */
@@ -63,7 +69,7 @@ export class EntrySearchQuery {
   @IsOptional() @IsString() cursor?: string;
 }
 
-/** A tag or tool that has a word of the query that neither the name nor the title has. */
+/** A tag or tool that contains a word of the query that neither the name nor the title contains. */
 export class MatchedText {
   @ApiProperty({ enum: ['tag', 'tool'] })
   in: 'tag' | 'tool';
@@ -141,7 +147,7 @@ export class FoundEntry {
 
 const COUNTS = { type: 'object', additionalProperties: { type: 'integer' } } as const;
 
-/** How often each value is in the whole result: the 20 most frequent. */
+/** How often each value occurs in the whole result: the 20 most frequent. */
 export class SearchFacets {
   @ApiProperty(COUNTS)
   type: Record<string, number>;

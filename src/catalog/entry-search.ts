@@ -26,7 +26,7 @@ class EntryFilter {
   @IsOptional() @IsIn([true]) readonly dated?: true;
 }
 
-/** What the order of a result depends on. */
+/** The properties that determine the order of a result. */
 class Place {
   @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) readonly rank: number;
   /** Milliseconds since 1970. */
@@ -48,9 +48,9 @@ export interface EntrySearch {
   readonly filter: EntryFilter;
   readonly sort: Sort;
   readonly limit: number;
-  /** Whether items have the dates that are known. */
+  /** Whether items include the known dates. */
   readonly dates?: true;
-  /** Whether items have what the web UI shows besides. */
+  /** Whether items include the further details that the web UI shows. */
   readonly details?: true;
   /** Whether earlier pages used corrected words. */
   readonly isCorrected?: boolean;
@@ -60,7 +60,7 @@ export interface EntrySearch {
 const LIST = 'search';
 
 /**
- * The cursor carries the query; filters sent along are ignored (reference/catalog).
+ * The cursor contains the query; filters sent with it are ignored (reference/catalog).
  *
  * @throws ApiError 400 `invalid_cursor`, `invalid_parameter`.
  */

@@ -10,7 +10,7 @@ export class SetupOmission {
   explanation: string;
 }
 
-/** The configuration of a server for a client, or why it has none. */
+/** The configuration of a server for a client, or the reason why there is none. */
 export class ClientSetupAnswer {
   @ApiProperty({ enum: CLIENTS })
   client: ClientName;

@@ -5,15 +5,15 @@ import { FRESHNESS, type CheckedRow, readCurrent } from '../visibility/freshness
 import type { View } from '../visibility/view.js';
 import { hasShownStatus, isVisibleAmongMany, rankedBy } from './list-request.js';
 
-/** A name that a view shows, and the source that provides its versions. */
+/** A name in a view, and the source that provides its versions. */
 export interface ShownName extends EntryName {
   readonly source: string;
 }
 
-/** Consecutive names that a view shows, in the order of type and name. */
+/** Consecutive names of a view, ordered by type and name. */
 export interface NamesPage<Name extends EntryName = ShownName> {
   readonly names: readonly Name[];
-  /** The names up to this one were read; null: all. */
+  /** The last name that was read; null if all were. */
   readonly last: EntryName | null;
 }
 
@@ -44,7 +44,8 @@ names as materialized (
 ${NAMED}
 select freshness."isCurrent", n.type, n.name, n.source from freshness left join named n on true`;
 
-// Reads as many entries of each source. Beyond the first of their last names, entries of the other sources may be missing.
+// Reads the same number of entries from each source. Beyond the smallest of the last names read, entries of other
+// sources may be missing.
 const PAGE = `
 with ${FRESHNESS},
 ${rankedBy('(select $rankedSources::int[])')},
@@ -71,16 +72,16 @@ select freshness."isCurrent", l.type as "lastType", l.name as "lastName", n.type
 from freshness left join last l on true left join named n on true
 order by n.type, n.name`;
 
-/** Reads the names that a view shows, by the conditions of the lists (reference/catalog). */
+/** Reads the names of a view, by the conditions of the lists (reference/catalog). */
 @Injectable()
 export class ViewNames {
   constructor(private readonly prepared: PreparedStatements) {}
 
   /**
-   * Returns which of these names the view shows.
+   * Returns which of these names are in the view.
    *
    * @param find returns the current view; null if there is none.
-   * @throws ApiError 503 `database_timeout` if the view changes during every read.
+   * @throws ApiError 503 `database_timeout` if the view changes during every read. /
    */
   async among(find: () => Promise<View | null>, asked: readonly EntryName[]): Promise<ShownName[]> {
     const rows = await readCurrent<Row>(this.prepared, find, SOME, {
@@ -93,7 +94,7 @@ export class ViewNames {
   /**
    * Returns the names after this one, or the first ones.
    *
-   * @param limit entries of one source to read.
+   * @param limit number of entries to read from each source.
    */
   async after(find: () => Promise<View | null>, after: EntryName | null, limit: number): Promise<NamesPage> {
     const rows = await readCurrent<PageRow>(this.prepared, find, PAGE, {

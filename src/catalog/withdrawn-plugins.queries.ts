@@ -16,7 +16,7 @@ import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views
 import { BLOCKED_ITEMS, IS_READ } from './blocked-versions.queries.js';
 import { isVisible } from './list-request.js';
 
-/** Names in one answer; the newest removals count. */
+/** Maximum number of names in a response; the newest removals are kept. */
 const MAX_NAMES = 10_000;
 
 interface NamesOfClaims {
@@ -25,8 +25,9 @@ interface NamesOfClaims {
   readonly names: readonly string[];
 }
 
-// By claims, because a caller may see thousands of names by few of them. A blocked item counts beside visible versions of
-// its name, a removal only if the caller sees nothing of that name any more, whatever may have replaced it for others.
+// Grouped by claims, because a caller may see thousands of names through few claim sets. A blocked item counts even if
+// other versions of its name are visible; a removal counts only if the caller no longer sees anything of that name,
+// even if others see a replacement.
 const WITHDRAWN = `
 with ${FRESHNESS},
 blocked as (
@@ -50,7 +51,7 @@ from freshness left join (
   select n.claims::text, array_agg(distinct n.name) as names from newest n group by n.claims
 ) w on true`;
 
-/** Finds plugins and skills that clients must not run any more (reference/client-config). */
+/** Finds plugins and skills that clients must no longer run (reference/client-config). */
 @Injectable()
 export class WithdrawnPlugins {
   constructor(
@@ -60,8 +61,8 @@ export class WithdrawnPlugins {
   ) {}
 
   /**
-   * Returns the names of plugins and skills that blocks hold or that were removed, and that the caller would see
-   * otherwise, each once and in order.
+   * Returns the distinct names, in order, of plugins and skills that blocks hold or that were removed, and that the
+   * caller would otherwise see.
    *
    * @throws ApiError as `RegistryViews.verify`; 503 `database_timeout`.
    */

@@ -66,7 +66,7 @@ function isPlainMap(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** OpenAPI schema of one claim's value, the component `ClaimValue`; generators of clients need a name for a choice. */
+/** OpenAPI schema of one claim's value, the component `ClaimValue`; client generators need a name for a union. */
 export const CLAIM_VALUE_SCHEMA = {
   oneOf: [
     { type: 'string' as const },
@@ -107,7 +107,7 @@ export function givenForm(claims: Claims): Claims | null {
   return isDeepStrictEqual(given, JSON.parse(canonicalClaims(claims))) ? null : given;
 }
 
-/** Claims as the API returns them: as given, without repeated values. */
+/** Claims as returned by the API: as given, without repeated values. */
 export function shownForm(claims: Claims): Claims {
   return Object.fromEntries(
     Object.entries(claims).map(([key, value]) => [

@@ -21,7 +21,7 @@ const FACET_VALUES = 20;
 /** More sources than a registry can have. */
 const MAX_SOURCES = 2 ** 24;
 
-/** The place of an entry in a result. */
+/** The position of an entry in a result. */
 export interface FoundPlace {
   readonly type: EntryType;
   readonly name: string;
@@ -33,15 +33,15 @@ export interface FoundPlace {
 }
 
 export interface ScanResult {
-  /** One more than the page size, if there are that many. */
+  /** One more than the page size, if there are as many. */
   readonly places: readonly FoundPlace[];
   /** JSON: see `SearchFacets`. */
   readonly facets: string;
-  /** The words as found, if any were corrected. */
+  /** The corrected words, if any were corrected. */
   readonly corrected?: readonly string[];
 }
 
-/** Decides which entries of an index a view sees. */
+/** Decides which entries of an index a view contains. */
 export class Sight {
   private readonly ranks: ReadonlyMap<number, number>;
   private readonly claimSets: readonly (ReadonlySet<number> | null)[];
@@ -51,7 +51,7 @@ export class Sight {
     this.claimSets = view.seesAll ? view.sourceIds.map(() => null) : view.visible.map(claimSetsOf);
   }
 
-  /** Returns the position of the entry's source in the registry; undefined if the view does not see the entry. */
+  /** Returns the position of the entry's source in the registry; undefined if the view does not contain the entry. */
   rankOf({ sourceId, claimSetId }: IndexedEntry): number | undefined {
     const rank = this.ranks.get(sourceId);
     if (rank === undefined) return undefined;
@@ -86,7 +86,7 @@ function claimSetsOf(source: VisibleSource): ReadonlySet<number> {
  * Finds the entries that match a search. If there are none, searches again with corrected words.
  *
  * @param entries in the order of `compareEntries`.
- * @param goOn throws when the search must end.
+ * @param goOn throws when the search must end. /
  */
 export async function scanEntries(
   entries: readonly IndexedEntry[],
@@ -184,7 +184,7 @@ class Scan {
       (type === undefined || own === type) &&
       (installable === undefined || isInstallable === installable) &&
       (publisher === undefined || (name.startsWith(publisher) && name[publisher.length] === '/')) &&
-      // Servers are found by what they are only if asked for.
+      // Servers are found by their packages and remotes only on request.
       (contains === undefined || (hasToken(members, contains) && (own !== 'server' || type === own))) &&
       (tag === undefined || kind.tags.includes(tag)) &&
       (transport === undefined || kind.transports.includes(transport))
@@ -225,7 +225,10 @@ function rankOf({ isRetired, isInstallable }: IndexedEntry, relevance: number, s
   return (group * MAX_SOURCES + source) * OCCURRENCES + occurrence;
 }
 
-/** Returns the part of a rank that results of other registries can be compared with: all but the source and what follows it. */
+/**
+ * Returns the part of a rank that can be compared with results of other registries: all but the source and what follows
+ * it.
+ */
 export function relevanceOf({ rank }: FoundPlace): number {
   return Math.floor(rank / (MAX_SOURCES * OCCURRENCES));
 }
@@ -247,7 +250,7 @@ function byCount(
   return one < other ? -1 : 1;
 }
 
-// Publishers choose the tags: there may be a million.
+// Publishers choose the tags, so there may be a million.
 async function facetOf(counts: ReadonlyMap<string, number>, inSteps: InSteps): Promise<string> {
   const all = [...counts];
   let largest: (readonly [string, number])[] = [];
@@ -300,7 +303,7 @@ export async function scanNames(
   return { names: names.slice(0, limit), isLast: names.length <= limit };
 }
 
-/** Returns how many items of an ordered list come before a place. */
+/** Returns how many items of an ordered list come before a position. */
 function countWhile<Item>(items: readonly Item[], precedes: (item: Item) => boolean): number {
   let [low, high] = [0, items.length];
   while (low < high) {

@@ -73,16 +73,16 @@ export interface LatestRow extends EntryKey {
   readonly status: Status;
   /** Milliseconds since 1970. Counts only if the document states no date. */
   readonly changedAt: number;
-  /** Whether the time of its publication is known. */
+  /** Whether its publication time is known. */
   readonly isPublished: boolean;
   readonly summary: Summary;
-  /** Distinct texts of its versions that lists search; null if they are too long. */
+  /** The distinct searchable texts of its versions; null if they are too long. */
   readonly texts: readonly string[] | null;
-  /** Tokens of the members of its content; null without content. */
+  /** Tokens of the members of its content; null if it has no content. */
   readonly members: readonly string[] | null;
 }
 
-/** The latest version of an entry, as searches compare and count it. */
+/** The latest version of an entry in the form that searches compare and count. */
 export interface IndexedEntry extends EntryKey {
   readonly claimSetId: number;
   readonly isShown: boolean;
@@ -90,10 +90,12 @@ export interface IndexedEntry extends EntryKey {
   readonly isRetired: boolean;
   readonly isInstallable: boolean;
   readonly updated: number;
-  /** Whether the document states a date or its publication is known: otherwise `updated` may be the time of a sync. */
+  /**
+   * Whether the document states a date or the publication time is known: otherwise `updated` may be the time of a sync.
+   */
   readonly isDated: boolean;
   readonly kind: Kind;
-  /** Tokens of what its content contains, or of what the server is; undefined without any. */
+  /** Tokens of the members of the content, or of the server's packages and remotes; undefined if there are none. */
   readonly members: readonly string[] | undefined;
   /** Name, title and description on separate lines, folded. */
   readonly text: string;
@@ -101,7 +103,7 @@ export interface IndexedEntry extends EntryKey {
   readonly hostEnd: number;
   readonly segmentAt: number;
   readonly descriptionAt: number;
-  /** What lists search; undefined if it equals `text`, null if it is too long. */
+  /** The text that lists search; undefined if it equals `text`, null if it is too long. */
   readonly texts: readonly string[] | null | undefined;
   /** Approximate size in memory. */
   readonly bytes: number;
@@ -164,13 +166,13 @@ const SECTIONS = { head: 0, others: 1, rest: 2 } as const;
 
 /** Compares entries with a query. */
 export class Matcher {
-  /** With `corrects`, the words as found in the last entry that matched; undefined for those found as typed. */
+  /** With `corrects`, the corrected words of the last entry that matched; undefined for words found as typed. */
   readonly corrected: (string | undefined)[] = [];
   private entry: IndexedEntry | undefined;
   /** The best occurrence of a word in each section. */
   private readonly best: [head: number, others: number, rest: number] = [ABSENT, ABSENT, ABSENT];
   private word: string | undefined;
-  /** For each word, how it occurs in the tags and tools of a kind, which entries share. */
+  /** How each word occurs in the tags and tools of a kind, which entries share. */
   private readonly others: Map<Kind, number>[] = [];
 
   /** @param corrects whether words also match with one letter wrong. */

@@ -1,7 +1,7 @@
 import type { Summary } from '../../entry-store/entry-summary.js';
 import { findForm, folded, type Form, type SearchWords } from './search-words.js';
 
-/** Number of words, and of characters of tags and tools, that are looked at: a page has up to 100 entries. */
+/** Maximum words, and maximum characters of tags and tools, that are examined: a page has up to 100 entries. */
 const MAX_WORDS = 3;
 const MAX_TEXT = 4_096;
 
@@ -10,7 +10,10 @@ interface MatchedText {
   readonly text: string;
 }
 
-/** Says why a search found an entry: for each word that its name and title lack, the first tag or tool that has it. */
+/**
+ * Explains why a search found an entry: for each word missing from the name and title, the first tag or tool that
+ * contains it.
+ */
 export function matchedIn(
   name: string,
   { title = '', tags, tools = [] }: Pick<Summary, 'title' | 'tags' | 'tools'>,

@@ -17,10 +17,10 @@ import { isVisible } from '../list-request.js';
 import type { FoundPlace } from './entry-scan.js';
 import type { EntryKey, LatestRow } from './indexed-entry.js';
 
-/** If the texts of an entry's versions are longer, lists search them in the database. */
+/** If an entry's versions have longer texts, lists search them in the database. */
 const MAX_TEXT_BYTES = 8_192;
 const ROWS_PER_FETCH = 500;
-/** Maximum number of documents that are summarized at once. */
+/** Maximum number of documents summarized at once. */
 const DOCUMENTS_PER_BATCH = 250;
 
 /** The revision up to which an index has read a source; -1 before the first read. */
@@ -33,7 +33,7 @@ export interface IndexedRevision {
 
 /** The state of a source in a snapshot. */
 export interface ReadRevision extends IndexedRevision {
-  /** Whether `removed_entry` still has all removals since the index was read. */
+  /** Whether `removed_entry` still contains every removal since the index was read. */
   readonly isContinued: boolean;
 }
 
@@ -130,7 +130,7 @@ const WITHOUT_SUMMARY: OrderedRows = {
   order: 'v.id',
 };
 
-/** Adds the summaries of versions that were stored without one: by a review, or when they were not the latest. */
+/** Adds the missing summaries of versions that were stored by a review, or before they were the latest. */
 export async function addSummaries(dataSource: DataSource, versionIds: readonly string[]): Promise<void> {
   const slice = new TimeSlice();
   for await (const batch of batches(versionIds, DOCUMENTS_PER_BATCH))
@@ -158,15 +158,15 @@ export async function addSummaries(dataSource: DataSource, versionIds: readonly 
     }
 }
 
-/** An item of a page; all columns but the first are null if there is none. */
+/** An item of a page; if there is none, all columns but the first are null. */
 export interface ShownRow extends CheckedRow {
-  /** From 1. */
+  /** Starts at 1. */
   readonly place: number | null;
   readonly version: string;
   readonly status: string;
   readonly summary: Summary;
   readonly changedAt: string;
-  /** Null if unknown, or not asked for. */
+  /** Null if unknown or not requested. */
   readonly publishedAt: string | null;
 }
 

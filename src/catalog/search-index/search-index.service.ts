@@ -28,9 +28,9 @@ import {
 } from './search-index.queries.js';
 import { searchWords, type SearchWords, type Synonyms, synonymsOf } from './search-words.js';
 
-/** Sources that no search has used for this long are dropped. */
+/** Sources not searched for this long are dropped. */
 const UNUSED_MS = 10 * 60_000;
-/** A source that was searched more recently is not dropped to make room: each load takes seconds. */
+/** A source searched more recently is not dropped to make room, because loading it takes seconds. */
 const MIN_STAY_MS = 30_000;
 const SWEEP_MS = 60_000;
 /** reference/search: a search waits up to two seconds. */
@@ -43,15 +43,15 @@ const BEING_PREPARED = 'The server is preparing this registry for searches: try 
 
 interface IndexedSource extends IndexedRevision {
   bytes: number;
-  /** On the clock of `performance.now()`. */
+  /** By `performance.now()`. */
   usedAt: number;
 }
 
-/** An entry as it is now, or the key of a removed one. */
+/** The current state of an entry, or the key of a removed one. */
 type Change = IndexedEntry | EntryKey;
 
 interface Changes {
-  /** Whether every entry could be read; if not, read them again. */
+  /** Whether every entry could be read; if not, they must be read again. */
   readonly isComplete: boolean;
   readonly states: readonly ReadRevision[];
   /** In the order of the index. */
@@ -74,7 +74,10 @@ export class SearchIndex implements OnApplicationShutdown {
   private readonly kinds = new KindPool();
   /** Only one search at a time scans or changes the index. */
   private readonly turns = new Semaphore(1, WAIT_MS);
-  /** The last read or removal of sources. They run one after another, so that each read continues from the state of the index. */
+  /**
+   * The last task that reads or removes sources. Tasks run one after another, so that each read continues from the
+   * state of the index.
+   */
   private reading: Promise<unknown> = Promise.resolve();
   /** Registries that did not fit, as lists of source ids. */
   private readonly tooLarge = new LRUCache<string, true>({ max: 1_000, ttl: MIN_STAY_MS });
@@ -109,9 +112,9 @@ export class SearchIndex implements OnApplicationShutdown {
   /**
    * Finds the names of a list with a search text.
    *
-   * @returns undefined in the same case as `search`, or if the sources are not in memory: they are then read in the
-   *   background if there is room.
-   * @throws see `search`
+   * @returns undefined in the same case as `search`, or if the sources are not in memory: in that case they are read in
+   *   the background if there is room.
+   * @throws see `search` /
    */
   async list(view: View, part: ListPart, context: SearchContext): Promise<ListedNames | undefined> {
     if (sourcesOf(view).every((id) => this.sources.has(id)))
@@ -122,7 +125,7 @@ export class SearchIndex implements OnApplicationShutdown {
     return undefined;
   }
 
-  /** Scans the sources of a view at its revisions or later. The caller must prove that the view is current. */
+  /** Scans the sources of a view at the view's revisions or later. The caller must prove that the view is current. */
   private async scan<Result>(
     view: View,
     context: SearchContext,
@@ -258,7 +261,7 @@ export class SearchIndex implements OnApplicationShutdown {
       );
   }
 
-  /** Drops sources and applies changes, which must be in the order of the index. */
+  /** Drops sources and applies changes, which must be in index order. */
   private async change(
     dropped: readonly number[],
     changes: readonly Change[],
@@ -312,9 +315,9 @@ function revisionsOf({ revisions, sourceIds }: View): { epoch: string; revisions
 }
 
 /**
- * Waits for the index until a search must end at most; the work goes on.
+ * Waits for the index, at most until the search must end; the work continues.
  *
- * @throws ApiError 503 `search_too_broad` at the deadline, or the reason of the context's signal.
+ * @throws ApiError 503 `search_too_broad` at the deadline, or the reason of the context's signal. /
  */
 async function beforeEnd<Result>(
   { deadline, signal }: SearchContext,

@@ -1,4 +1,4 @@
-/** How a word of a query occurs in a text, best first. */
+/** How a query word occurs in a text, best first. */
 export const WHOLE = 0;
 const BEGINS = 1;
 const INSIDE = 2;
@@ -27,7 +27,7 @@ const BUILT_IN: readonly (readonly string[])[] = [
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const IN_WORD = /[\p{L}\p{M}\p{N}\ud800-\udfff]/u;
 const ACCENTS = /[\u0300-\u036f]/g;
-/** Words that end in `s` but are singular, and plurals that the first pattern would catch. */
+/** Singular words that end in `s`, and plurals that the first pattern would catch. */
 const SINGULAR = /(?:ss|us|is|news|canvas|atlas|kubernetes|postgres)$/;
 const PLURAL = /^(?:api|cli|ui|wiki|emoji)s$/;
 
@@ -48,10 +48,10 @@ function singular(word: string): string {
   return SINGULAR.test(word) && !PLURAL.test(word) ? word : word.slice(0, -1);
 }
 
-/** Groups of equal words in the singular, by each of their words. */
+/** Groups of equivalent words in the singular, by each of their words. */
 export type Synonyms = ReadonlyMap<string, readonly string[]>;
 
-/** Adds groups of equal words to the built-in ones; groups that share a word are merged. */
+/** Adds groups of equivalent words to the built-in ones; groups that share a word are merged. */
 export function synonymsOf(configured: readonly (readonly string[])[]): Synonyms {
   const synonyms = new Map<string, readonly string[]>();
   for (const group of [...BUILT_IN, ...configured]) {
@@ -62,18 +62,18 @@ export function synonymsOf(configured: readonly (readonly string[])[]): Synonyms
   return synonyms;
 }
 
-/** A spelling of a word of a query. */
+/** A spelling of a query word. */
 export interface Form {
   readonly text: string;
   /** The worst occurrence that counts as a match. */
   readonly worst: typeof WHOLE | typeof BEGINS | typeof INSIDE;
 }
 
-/** A query in the form that is compared with texts. */
+/** A query in the form compared with texts. */
 export interface SearchWords {
-  /** Folded, in the singular, with their synonyms; each must occur. */
+  /** The words, folded and singular, with their synonyms; each must occur. */
   readonly words: readonly (readonly Form[])[];
-  /** Words with a slash: beginnings of names, in lower case. */
+  /** Words with a slash, in lower case, which match the beginnings of names. */
   readonly names: readonly string[];
   /** The whole query as a name, in lower case. */
   readonly name: string;
@@ -172,9 +172,9 @@ function lengthCorrected(text: string, at: number, end: number, form: string): n
   return lengths.find((found) => found > 0 && at + found === end) ?? Math.max(...lengths);
 }
 
-/** Whether a text consists of the words of the query, in order. */
+/** Whether a text consists of exactly the query's words, in order. */
 export function isQuery(text: string, { words, names }: SearchWords): boolean {
-  // Most texts begin with another word, and splitting them is slower.
+  // Most texts begin with another word, and splitting them would be slower.
   if (names.length > 0 || !words[0]?.some((form) => text.startsWith(form.text))) return false;
   const found = wordsIn(text);
   return (
