@@ -19,15 +19,15 @@ import { OfflineAccess, readKnownSources, type ShownNames } from './offline-acce
 
 const MAX_LINES = 200;
 const MAX_NAMED = 5;
-/** Stands for every name that no rule of `managed.names` lists. */
+/** Stands for every name that matches no rule of `managed.names`. */
 const OTHER_NAME = 'any.other/name';
 
 /** Which changes make `check --against` fail (reference/explain). */
 export type FailOn = 'none' | 'gain' | 'any';
 
 /**
- * Prints whose access changes from one configuration to another, and how (reference/explain). Returns the exit code: 1 if
- * `failOn` names a change that was found.
+ * Prints whose access changes from one configuration to another, and how (reference/explain). Returns the exit code: 1
+ * if `failOn` lists a change that was found. /
  */
 export async function checkAgainst(config: Config, old: Config, failOn: FailOn = 'none'): Promise<number> {
   const known = await readKnownSources(config);
@@ -44,7 +44,10 @@ export async function checkAgainst(config: Config, old: Config, failOn: FailOn =
   return (failOn !== 'none' && gains > 0) || (failOn === 'any' && losses > 0) ? 1 : 0;
 }
 
-/** Returns every change of access: first settings that change it as a whole, then callers, the least privileged first. */
+/**
+ * Returns every change of access: first changes to settings that affect everyone, then changes for single callers,
+ * starting with the least privileged.
+ */
 export function changes(before: OfflineAccess, after: OfflineAccess): Change[] {
   const providers = pairsOf(before.config, after.config);
   const { callers, isComplete } = callersToCompare(before, after, providers);
@@ -55,7 +58,7 @@ export function changes(before: OfflineAccess, after: OfflineAccess): Change[] {
   ];
 }
 
-/** One change for a caller: the right, as `IMPLIED` names it, and its description. */
+/** One change for a caller: the right, as listed in `IMPLIED`, and its description. */
 interface Difference {
   readonly right: string;
   readonly effect: 'gain' | 'loss' | 'both';
@@ -64,7 +67,7 @@ interface Difference {
 
 type Rights = Map<string, readonly [gained: string, lost: string]>;
 
-/** Rights that follow from the first one, and are not reported beside it. */
+/** Rights that follow from the first one and are not reported separately. */
 const IMPLIED: readonly (readonly [right: string, implied: RegExp])[] = [
   ['role superAdmin', /^(?!role superAdmin|accepted)/],
   ['role manageSources', /^(change|source )/],
@@ -89,7 +92,7 @@ function callerChanges(
         .filter(({ what }) => reported.isNew(witness, what))
         .map(({ effect, what }) => ({ effect, what, witness })),
     );
-  // Providers whose callers change alike share a line.
+  // Providers with the same changes share a line.
   const alike = new Map<string, Set<ProviderPair>>();
   const key = ({ what, witness }: Pick<(typeof found)[number], 'what' | 'witness'>) =>
     `${sentence(witness)}: ${what}`;
@@ -114,7 +117,7 @@ function withoutImplied(found: readonly Difference[]): Difference[] {
   });
 }
 
-/** What a caller may do, apart from the entries that they see. */
+/** What a caller may do, apart from seeing entries. */
 class RightsOf {
   private readonly names: readonly string[];
   private readonly comparesClaims: boolean;
@@ -125,7 +128,7 @@ class RightsOf {
   ) {
     const configs = [before.config, after.config];
     this.names = configs.flatMap((config) => nameRulesOf(config)?.flatMap(({ include }) => include) ?? []);
-    // Entries that carry claims of their own may require any claim.
+    // Entries with claims of their own may require any claim.
     this.comparesClaims = configs.every(({ auth }) => oauthInUse(auth)) && configs.some(mayRequireAnyClaim);
   }
 
@@ -213,13 +216,13 @@ function isAllowed(check: () => void): boolean {
 interface ListDifference {
   readonly gained: readonly string[];
   readonly lost: readonly string[];
-  /** Names that another source provides now. */
+  /** Names that another source now provides. */
   readonly moved: readonly string[];
 }
 
-/** The entries that a caller sees in each registry, and those that they manage. */
+/** The entries that a caller sees in each registry, and those that the caller manages. */
 class ListDifferences {
-  // Most callers see one of few lists.
+  // Most callers see one of a few lists.
   private readonly known = new Map<ShownNames, Map<ShownNames, ListDifference>>();
   private readonly registries: readonly string[];
 
@@ -269,7 +272,7 @@ class ListDifferences {
   }
 }
 
-/** Recognizes what was already reported for a caller with fewer claims. */
+/** Recognizes changes already reported for a caller with fewer claims. */
 class Reported {
   private readonly holders = new Map<ProviderPair, Map<string, ReadonlySet<string>[]>>();
 

@@ -25,9 +25,9 @@ import { SourceReader } from '../sync/source-reader.js';
 import { readServerVersion } from './stored-sources.queries.js';
 
 const CONTACT_TIMEOUT_MS = 5_000;
-/** Files and repositories are read. */
+/** Reading files and repositories takes time. */
 const READ_TIMEOUT_MS = 20_000;
-/** Skipped entries that are shown of each source. */
+/** Skipped entries shown per source. */
 const MAX_PROBLEMS = 3;
 const MIB = 1024 * 1024;
 
@@ -84,7 +84,7 @@ async function contactDatabase(connection: DatabaseConfig | null): Promise<Conta
   }
 }
 
-/** Contacts the hosts of sources, with the clients and credentials of a sync. */
+/** Contacts the hosts of sources, with the clients and credentials that a sync uses. */
 class SourceContacts {
   private readonly http: HttpClient;
   private readonly files: SourceFiles;
@@ -129,7 +129,7 @@ class SourceContacts {
     }
   }
 
-  /** Contacts a host of `content.fetch.hosts`, which may answer as it likes. */
+  /** Contacts a host of `content.fetch.hosts`; any response counts as success. */
   async contactHost(host: string, rules: Pick<Config, 'insecureUrls'>): Promise<Contact> {
     const what = `content host ${host}`;
     const schemes = mayBePlain(host, rules) ? ['https', 'http'] : ['https'];
@@ -187,7 +187,7 @@ class SourceContacts {
       });
   }
 
-  /** Reads a whole source, and says what it has. */
+  /** Reads a whole source and describes its content. */
   private async read(source: SourceConfig<'file' | 'git'>, signal: AbortSignal): Promise<string> {
     const memory = new ReadMemory(readMemoryFor(this.config.limits.mebibytesPerFile)).begin();
     const unsaved = unsavedSource(source, 'config');

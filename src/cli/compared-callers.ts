@@ -31,7 +31,7 @@ export type ComparedCaller =
 
 export type Side = keyof ProviderPair;
 
-/** Stands for every value that no rule names. */
+/** Stands for every value that no rule lists. */
 export const OTHER = 'any other value';
 const OTHER_WITH_SLASH = 'any other value/with a slash';
 const ANY_SUBJECT = 'any other subject';
@@ -122,9 +122,10 @@ function put(token: Record<string, unknown>, at: Pointer, values: ReadonlySet<st
 }
 
 /**
- * Returns callers such that one of them is affected if any caller is. What a caller may do depends monotonically on the
- * values in their token. So if two configurations differ for some token, they differ for a smallest token that one of
- * them requires for something, or, because sources shadow each other, for the union of two such tokens.
+ * Returns a set of callers that contains an affected one if any caller is affected. A caller's rights depend
+ * monotonically on the values in their token. So if two configurations differ for some token, they differ for a
+ * smallest token that one of them requires for something or, because sources shadow each other, for the union of two
+ * such tokens.
  */
 export function callersToCompare(
   before: OfflineAccess,
@@ -139,7 +140,7 @@ export function callersToCompare(
   return { callers: [...found.values()], isComplete: true };
 }
 
-/** Yields the callers with names by which duplicates are recognized. */
+/** Yields the callers with names that identify duplicates. */
 function* named(
   before: OfflineAccess,
   after: OfflineAccess,
@@ -176,7 +177,7 @@ function* tokensOf(
       for (const second of tokens.granting('after', other)) yield [...first, ...second];
 }
 
-/** Whether a configuration has entries that carry claims of their own, which nobody can know in advance. */
+/** Whether a configuration has entries with claims of their own, which are not known in advance. */
 export function mayRequireAnyClaim({ sources }: Pick<Config, 'sources'>): boolean {
   return sources.some(({ kind }) => !KINDS[kind].inheritsClaims);
 }
@@ -273,7 +274,7 @@ class Tokens {
     );
   }
 
-  /** Returns tokens that differ in their mapped claims, if any token does. */
+  /** Returns tokens that differ in their mapped claims, if there are any. */
   mapped(): RawValue[][] {
     const values = this.rules().flatMap((rule): RawValue[][] => {
       if ('value' in rule) return [valuesIn(rule.when ?? {})];
@@ -291,7 +292,7 @@ class Tokens {
     return [...(this.provider.before?.claims ?? []), ...(this.provider.after?.claims ?? [])];
   }
 
-  /** Keeps one of several values at the same place that have the same effect, such as the IDs of a team's groups. */
+  /** Keeps one of several interchangeable values at the same place, such as the IDs of a team's groups. */
   private withoutTwins(tokens: readonly RawValue[][]): RawValue[][] {
     return [
       ...new Map(

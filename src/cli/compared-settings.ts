@@ -10,14 +10,14 @@ import type { OfflineAccess } from './offline-access.js';
 /** One change of somebody's access. */
 export interface Change {
   readonly who: string;
-  /** What is gained or lost; `both` also where it cannot be known. A note reports no change of access. */
+  /** What is gained or lost; `both` if it could be either. A note reports no change of access. */
   readonly effect: 'gain' | 'loss' | 'both' | 'note';
   readonly what: string;
-  /** A caller whose access changes; absent if the change cannot be shown by their token alone. */
+  /** A caller whose access changes; absent if a token alone cannot show the change. */
   readonly witness?: ComparedCaller;
 }
 
-/** Returns the changes that settings make as a whole, which no single token shows. */
+/** Returns the changes caused by settings as a whole, which comparing single tokens does not show. */
 export function changesOfSettings(
   before: OfflineAccess,
   after: OfflineAccess,
@@ -61,13 +61,13 @@ export function pairsOf(old: Config, config: Config): ProviderPair[] {
   ];
 }
 
-/** The settings that decide which tokens are believed. */
+/** The settings that decide which tokens are trusted. */
 function trustOf(provider: ProviderConfig) {
   const { issuerUrl, audience, jwksUrl, introspectionUrl, clientId, caCert } = provider;
   return { issuerUrl, audience, jwksUrl, introspectionUrl, clientId, caCert };
 }
 
-// What no token shows: which tokens are believed, and for how long.
+// Changes that comparing tokens does not show: which tokens are trusted, and for how long.
 function providerChanges({ before, after }: ProviderPair): Change[] {
   if (!before || !after) return [];
   const found: Change[] = [];
@@ -119,7 +119,7 @@ function providerChanges({ before, after }: ProviderPair): Change[] {
   return found;
 }
 
-// Entries that carry claims of their own may require claims that no rule names.
+// Entries with claims of their own may require claims that no rule lists.
 function mappingChanges({ before, after }: ProviderPair): Change[] {
   if (!before || !after || !before.claims === !after.claims) return [];
   const who = `provider ${after.name}`;
@@ -177,7 +177,7 @@ function keyChanges(old: Config, config: Config): Change[] {
     return keys.flatMap((key): Change[] => {
       const before = had.find(({ digest }) => digest === key.digest);
       if (!before || end(before.expires) === end(key.expires)) return [];
-      // The access of a key that expired already is compared like any other caller's.
+      // A key that has already expired is compared like any other caller.
       if (Math.min(end(before.expires), end(key.expires)) <= Date.now()) return [];
       return [
         {
@@ -190,7 +190,7 @@ function keyChanges(old: Config, config: Config): Change[] {
   });
 }
 
-// What the entries at hand do not show.
+// Changes that the available entries do not show.
 function sourceChanges(before: OfflineAccess, after: OfflineAccess): Change[] {
   const moved = after.config.sources.flatMap((source) => {
     const was = before.source(source.name);
@@ -241,7 +241,7 @@ function admissionChanges(before: OfflineAccess, after: OfflineAccess): Change[]
   });
 }
 
-// The first rule decides about a name that several match, and only one name per pattern is tried.
+// The first rule that matches a name decides, and only one name per pattern is tried.
 function nameOrderChanges(old: Config, config: Config): Change[] {
   const [was, is] = [old, config].map((one) => (nameRulesOf(one) ?? []).map((rule) => JSON.stringify(rule)));
   const common = (some: readonly string[] = [], others: readonly string[] = []) =>
@@ -256,7 +256,7 @@ function hasUnknownClaims(access: OfflineAccess, name: string): boolean {
   return source !== undefined && source.entries === null && !KINDS[source.config.kind].inheritsClaims;
 }
 
-/** The settings that decide which entries a source has, besides its filter. */
+/** The settings other than the filter that decide which entries a source has. */
 function placeOf({ settings }: SourceConfig): Record<string, unknown> {
   const ignored = ['names', 'review', 'auth', 'tokenFile', 'timeout', 'relistInterval'];
   return Object.fromEntries(Object.entries(settings).filter(([name]) => !ignored.includes(name)));

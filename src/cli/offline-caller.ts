@@ -9,7 +9,7 @@ export interface OfflineCallerForm extends CallerForm {
   readonly tokenFile?: string;
 }
 
-/** A token file that cannot be read, or whose token no provider issues. */
+/** A token file that cannot be read, or a token that no provider issues. */
 export class UnknownToken extends Error {
   override readonly name = 'UnknownToken';
 }

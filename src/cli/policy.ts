@@ -65,7 +65,7 @@ class TeamsFile {
   @IsArray() @ValidateNested({ each: true }) @Type(() => Team) readonly teams: readonly Team[];
 }
 
-/** A reason not to write anything, with the path of the value that caused it. */
+/** A reason not to write anything, with the path of the invalid value. */
 class BadUse extends Error {
   override readonly name = 'BadUse';
 }
@@ -240,7 +240,7 @@ function apply(out: string, wanted: Files, changes: readonly Change[]): void {
       continue;
     }
     makeFolder(folder);
-    // A link could lead out of the output folder.
+    // A link could point outside the output folder.
     if (!lstatSync(folder).isDirectory()) throw new BadUse(`${folder} is not a folder`);
     const temporary = `${target}.${randomUUID()}`;
     writeFileSync(temporary, wanted.get(path) ?? '');

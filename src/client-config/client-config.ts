@@ -71,12 +71,12 @@ export interface ServerVersion {
 }
 
 /**
- * The versions that a file needs: the latest of each server and plugin, servers to be denied, and servers and plugins that
- * blocks hold.
+ * The versions that a file needs: the latest of each server and plugin, versions to be denied, and servers and plugins
+ * held by blocks.
  */
 export type VersionKind = 'latest' | 'plugin' | 'denied' | 'blocked' | 'blockedPlugin';
 
-/** What a file says about plugins, beside their servers. */
+/** The plugin settings of a file, apart from the plugins' servers. */
 export interface PluginPolicy {
   /** The name of the marketplace in clients. */
   readonly marketplace: string;
@@ -95,7 +95,7 @@ export interface ItemPage<Position> {
 
 type ReadItems<Position> = (key: string, after: Position | null) => Promise<ItemPage<Position>>;
 
-/** Builds the configuration or a list of one client (reference/client-config). */
+/** Builds a client's configuration or one of its lists (reference/client-config). */
 export class ClientConfig {
   private readonly format: ClientFormat;
   private readonly empty: ConfigPart;
@@ -108,7 +108,7 @@ export class ClientConfig {
 
   /**
    * @param form one of `formsOf(client)`.
-   * @param plugins absent where the registry is no marketplace.
+   * @param plugins absent if the registry is not a marketplace. /
    */
   constructor(
     client: ClientName,
@@ -127,7 +127,7 @@ export class ClientConfig {
       ...denied,
     };
     this.settings = { ...(form === 'managed' ? plugins?.settings : {}) };
-    // People read the variables that they have to set before the servers.
+    // Listed before the servers, because users have to set these variables first.
     const inputs = form === 'servers' ? { [format.inputsKey]: [] } : {};
     this.members =
       format.syntax === 'toml'
@@ -188,7 +188,8 @@ export class ClientConfig {
   }
 
   /**
-   * Returns the keys of what a denied version or blocked plugin has in a deny-list, which no plugin may have in an allow-list.
+   * Returns the keys that a denied version or blocked plugin has in a deny-list; no plugin may have one of them in an
+   * allow-list.
    *
    * @param listed see `listedKeys`.
    */
@@ -222,7 +223,7 @@ export class ClientConfig {
   }
 
   /**
-   * Returns the servers of a plugin that blocks hold in a deny-list.
+   * Returns the deny-list entries for the servers of a blocked plugin.
    *
    * @param listed see `listedKeys`.
    */
@@ -450,8 +451,8 @@ function originOf(url: string): string {
 }
 
 /**
- * A requirement that no server meets. Codex takes a list without servers as a ban on the servers of plugins too, whatever
- * their own list says (seen in Codex 0.171.0).
+ * A requirement that no server meets. Codex reads a list without servers as a ban on the servers of plugins too,
+ * whatever their own lists say (as of Codex 0.171.0).
  */
 const NO_SERVER = `\n${stringify({ [CODEX.serversKey]: { none: { identity: { command: { executable: '', args: [] } } } } })}\n`;
 
@@ -481,7 +482,7 @@ function indented(value: unknown, indent: string): string {
   return JSON.stringify(value, null, 2).replaceAll('\n', `\n${indent}`);
 }
 
-// Codex refuses unknown keys in strict mode, so what it does not know stands in comments.
+// Codex refuses unknown keys in strict mode, so members that it does not know become comments.
 const tomlItem: ItemText = (key, name, item) => {
   const text = stringify({ [key]: name === null ? [item] : { [name]: item } }).trimEnd();
   return `${key.startsWith('x-') ? text.replace(/^/gm, '# ') : text}\n`;

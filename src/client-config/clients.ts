@@ -62,7 +62,7 @@ export type ConfigForm = (typeof CONFIG_FORMS)[number];
 /** The format of a client's configuration and lists. */
 export interface ClientFormat<Allowed = unknown> {
   readonly syntax: 'json' | 'toml';
-  /** The forms that the client has. */
+  /** The forms that the client supports. */
   readonly forms: readonly ConfigForm[];
   readonly rules: TextRules;
   readonly keyOf: (server: string) => string;
@@ -70,7 +70,7 @@ export interface ClientFormat<Allowed = unknown> {
   readonly entry: (connection: ServerConnection, writer: ServerWriter) => ServerEntry;
   /** The member that contains the entries by key. */
   readonly serversKey: 'servers' | 'mcpServers' | 'mcp_servers';
-  /** The member that lists the inputs, which is left out without inputs. */
+  /** The member that lists the inputs; omitted without inputs. */
   readonly inputsKey: 'inputs' | 'x-environment';
   readonly input: (input: NamedInput) => object;
   /** Returns what users have to add to the entry themselves, for the same member as the inputs. */
@@ -84,8 +84,8 @@ export interface ClientFormat<Allowed = unknown> {
   allowlist(allowed: readonly Allowed[]): object;
   denylist?(denied: readonly Allowed[]): object;
   /**
-   * Set if the client lists the servers of each plugin apart, under the plugin's id. With such a list, the client starts no
-   * server of any other plugin.
+   * Set if the client lists the servers of each plugin separately, under the plugin's ID. With such a list, the client
+   * starts no servers of other plugins.
    */
   pluginAllowlist?(id: string, allowed: readonly (readonly [PluginServer, Allowed])[]): object;
 }

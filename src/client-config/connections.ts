@@ -30,7 +30,7 @@ export interface RemoteConnection {
 /** A server that the client starts and connects to over stdio. */
 interface CommandConnection {
   readonly kind: 'command';
-  /** A launcher; another program only where a plugin starts it. */
+  /** A launcher, or another program if a plugin starts it. */
   readonly command: string;
   readonly args: readonly Template[];
   readonly environment: readonly NamedTemplate[];
@@ -64,7 +64,7 @@ interface PackageRun {
 
 /** Excludes options, paths, URLs and aliases, which package managers accept instead of a version. */
 const PLAIN_VERSION = /^[0-9A-Za-z][0-9A-Za-z.+_-]*$/;
-/** `npx` and `uvx` read an archive in the working directory if a name or version ends like one. */
+/** `npx` and `uvx` treat a name or version that ends like an archive as a file in the working directory. */
 const ARCHIVE = /\.(tgz|tbz|txz|tlz|tar(\.[a-z0-9]+)?|zip|whl)$/i;
 
 /**

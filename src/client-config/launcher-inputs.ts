@@ -13,7 +13,7 @@ export const RUNTIME_FLAGS = {
 /** A program that downloads and runs packages. */
 export type Launcher = keyof typeof RUNTIME_FLAGS;
 
-/** Beginnings of names, in upper case. */
+/** Prefixes of names, in upper case. */
 const PREFIXES = [
   // Node.js, its package managers and version managers.
   'NPM_ NPX_ NODE_ YARN_ PNPM_ BUN_ DENO_ COREPACK_ ELECTRON_ NVM_ FNM_ VOLTA_ NODENV_ TS_NODE_ VSCODE_',
@@ -22,7 +22,7 @@ const PREFIXES = [
   'DISTUTILS_',
   // .NET.
   'DOTNET_ NUGET_ CORECLR_ COMPLUS_ COR_ MSBUILD VSTEST_',
-  // Containers, and the programs in which Docker keeps its passwords.
+  // Containers, and the programs that store Docker's passwords.
   'DOCKER_ BUILDKIT_ BUILDX_ COMPOSE_ CONTAINERS_ CONTAINERD_ PODMAN_ PASSWORD_STORE_ PINENTRY_ DBUS_',
   'CLOUDSDK_PYTHON',
   // Other runtimes and package managers.
@@ -36,10 +36,10 @@ const PREFIXES = [
   'SSL_ SSLKEYLOG OPENSSL_ CURL_ WGET',
 ].flatMap((words) => words.split(' '));
 
-/** Whole names, in upper case. */
+/** Complete names, in upper case. */
 const NAMES = new Set(
   [
-    // Files and programs of the user, of the shell and of Windows.
+    // Files and programs of the user, the shell and Windows.
     'PATH PATHEXT HOME PWD OLDPWD TMPDIR TEMP TMP PREFIX DESTDIR INIT_CWD ENV SHELL SHELLOPTS IFS CDPATH',
     'FPATH GLOBIGNORE ZDOTDIR INPUTRC POSIXLY_CORRECT PS0 PS1 PS2 PS3 PS4 PROMPT_COMMAND TERMCAP EDITOR',
     'VISUAL PAGER MANPAGER BROWSER COMSPEC SYSTEMROOT SYSTEMDRIVE WINDIR APPDATA LOCALAPPDATA PROGRAMDATA',

@@ -7,7 +7,7 @@ import { Inexpressible, TextLimit, textMember } from './template.js';
 export interface PluginServer {
   readonly name: string;
   readonly config: object;
-  /** Set if something in its file could not be read for certain: no allow-list has it. */
+  /** Set if something in its file could not be read reliably; such a server is in no allow-list. */
   readonly isUncertain?: boolean;
 }
 
@@ -37,8 +37,9 @@ export function allowedConnection({ config, isUncertain }: PluginServer): Server
 }
 
 /**
- * Returns the connections of a plugin's server for a deny-list, whatever it starts: clients differ in what they read of a
- * server with a URL and a command. Each is created when its function is called, which throws `Inexpressible`.
+ * Returns the connections of a plugin's server for a deny-list, whatever the server starts: clients differ in how they
+ * read a server with both a URL and a command. Each connection is created when its function is called, which may throw
+ * `Inexpressible`.
  */
 export function startedConnections({ config }: PluginServer): readonly (() => ServerConnection)[] {
   const url = member(config, 'url');
@@ -67,7 +68,7 @@ function remoteConnection(config: object): ServerConnection {
   const type = Object.hasOwn(TRANSPORTS, written) ? TRANSPORTS[written] : undefined;
   if (type === undefined) throw new Inexpressible('unsupported_remote');
   const url = textMember(config, 'url') ?? '';
-  // Clients expand what looks like a variable.
+  // Clients expand anything that looks like a variable.
   if (url.includes('$')) throw new Inexpressible('variable_reference');
   const [connect] = connectionsOf({ remotes: [{ type, url }] }, new TextLimit());
   if (!connect) throw new Inexpressible('no_connection');
@@ -85,7 +86,7 @@ function commandWords(config: object): string[] {
 
 function listOf(value: unknown): unknown[] {
   if (value === undefined) return [];
-  // Clients refuse such a server, or read it in their own way.
+  // Clients refuse such a server, or interpret it differently.
   if (!Array.isArray(value)) throw new Inexpressible('no_connection');
   return value;
 }

@@ -1,11 +1,11 @@
 import { stringify } from 'smol-toml';
 import { type ClientName, CONFIG_FORMS, formsOf, syntaxOf } from './client-config.js';
 
-/** What a client's file is for: see `ConfigForm`; `plugins` installs those of a marketplace. */
+/** The purpose of a client's file: see `ConfigForm`; `plugins` installs the plugins of a marketplace. */
 export const FILE_FORMS = [...CONFIG_FORMS, 'plugins'] as const;
 export type FileForm = (typeof FILE_FORMS)[number];
 
-/** Returns the forms that a client has; `plugins` only where the registry is a marketplace. */
+/** Returns the forms that a client supports; `plugins` only if the registry is a marketplace. */
 export function fileFormsOf(client: ClientName): readonly FileForm[] {
   return [...formsOf(client), ...(client in FORMATS ? (['plugins'] as const) : [])];
 }
@@ -21,7 +21,7 @@ export interface KnownMarketplace {
 interface PluginFormat {
   /** The text of the settings that register the marketplace and enable these plugins. */
   install(marketplace: KnownMarketplace, plugins: readonly string[]): string;
-  /** Members of managed settings: this marketplace alone, its updates, and these plugins as disabled. */
+  /** Members of managed settings that allow only this marketplace, update it, and disable these plugins. */
   manage(marketplace: KnownMarketplace, disabled: readonly string[]): object;
 }
 
@@ -51,8 +51,8 @@ const JSON_FORMAT: PluginFormat = {
 };
 
 /**
- * Codex: `config.toml` and `requirements.toml` (https://learn.chatgpt.com/docs/config-file/config-reference). A requirement can
- * disable no plugin; its list of servers leaves none to start of a plugin that is gone.
+ * Codex: `config.toml` and `requirements.toml` (https://learn.chatgpt.com/docs/config-file/config-reference).
+ * Requirements cannot disable a plugin, but their server list keeps the servers of a removed plugin from starting. /
  */
 const CODEX_FORMAT: PluginFormat = {
   install: ({ name, repository }, plugins) =>
@@ -81,7 +81,7 @@ export const PLUGIN_CLIENTS = Object.keys(FORMATS) as readonly ClientName[];
  * Returns the settings that register a marketplace and enable its plugins (reference/client-config).
  *
  * @param plugins their names, in order.
- * @returns null for a client that cannot be given plugins by a file.
+ * @returns null for a client that cannot install plugins from a file. /
  */
 export function pluginSettings(
   client: ClientName,

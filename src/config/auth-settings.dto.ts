@@ -186,10 +186,13 @@ export class ProviderSettings {
   @ValidateNested({ each: true })
   @Type(() => ClaimRuleSettings)
   claims?: ClaimRuleSettings[];
-  /** A claim whose value names the caller to people. It never decides anything. */
+  /** The claim whose value is shown as the caller's name; if absent, none is shown. It decides nothing. */
   @IsOptional() @IsText() displayName?: string;
   @IsIn(INTROSPECTION_USES) introspection: IntrospectionUse = 'fallback';
-  /** How the provider's opaque tokens begin. It is asked only about these, and no other provider about them. */
+  /**
+   * The prefix of the provider's opaque tokens. The provider is asked only about these, and no other provider is asked
+   * about them.
+   */
   @IsOptional() @IsText() @Matches(TOKEN_START, { message: TOKEN_START_RULE }) tokenPrefix?: string;
   @IsIn(ID_TOKEN_USES) idTokens: IdTokenUse = 'refuse';
   @IsDuration('0s', '120s') clockTolerance = '0s';
@@ -197,10 +200,13 @@ export class ProviderSettings {
   @IsArray() @IsHttpOrigin({ each: true }) @ArrayUnique() connectOrigins: string[] = [];
 }
 
-/** reference/configuration: a caller who is refused whatever their token says; without an issuer, of every provider. */
+/**
+ * reference/configuration: a caller who is refused whatever their token contains. Without an issuer, applies to every
+ * provider.
+ */
 export class BlockedCaller {
   @IsOptional() @IsBaseUrl() issuer?: string;
-  /** The subject as the audit trail shows it; a client id too. */
+  /** The subject as shown in the audit trail; may also be a client ID. */
   @IsText() subject: string;
 }
 
@@ -215,7 +221,7 @@ export const IsScope = textDecorator('isScope', (text) =>
     : 'must be a scope: ASCII without spaces, quotes or backslashes',
 );
 
-// Public paths are compared with decoded paths, segment by segment. Other forms would match nothing, or too much.
+// Public paths are compared with decoded paths, segment by segment. Other forms would match nothing or too much.
 const IsPublicPath = textDecorator('isPublicPath', (path) => {
   if (!path.startsWith('/')) return 'must start with "/"';
   if (/[?#%\\\s]/.test(path)) return 'must be a path without query, fragment or percent-encoding';

@@ -124,7 +124,7 @@ const IsTitle = textDecorator('isTitle', (text) =>
     : undefined,
 );
 
-/** WCAG 2.2 §1.4.3: the color must be readable on white, and white on it. */
+/** WCAG 2.2 §1.4.3: text in this color on white, and white text on this color, must be readable. */
 const MIN_CONTRAST = 4.5;
 
 const IsAccent = textDecorator('isAccent', (text) => {
@@ -145,7 +145,7 @@ function contrastWithWhite(color: string): number {
   return 1.05 / (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05);
 }
 
-/** Parameters that the log-in itself sets (RFC 6749 §4.1.1, RFC 7636 §4.3). */
+/** Parameters that the login itself sets (RFC 6749 §4.1.1, RFC 7636 §4.3). */
 const RESERVED = [
   'client_id',
   'redirect_uri',
@@ -170,7 +170,7 @@ const IsLoginParameters = () =>
     });
   });
 
-/** Log-in to the web UI through one identity provider. */
+/** Login to the web UI through one identity provider. */
 export class WebLoginSettings {
   /** Name of the provider in `auth.oauth.providers`. */
   @IsText() provider: string;
@@ -190,7 +190,7 @@ export class WebSettings {
   @IsArray() @IsHttpOrigin({ each: true }) @ArrayUnique() iconOrigins: string[] = [];
   /** Name of the web UI. */
   @IsTitle() title = 'Registry';
-  /** A picture beside the title: a PNG, JPEG, GIF, WebP or SVG file. */
+  /** An image beside the title: a PNG, JPEG, GIF, WebP or SVG file. */
   @IsOptional() @IsFileName() logo?: string;
   /** Color of links and buttons, such as `#0b6b62`. */
   @IsOptional() @IsAccent() accent: string | null = null;
@@ -223,7 +223,7 @@ export class CorsSettings {
 
 const MAX_SYNONYMS = 20;
 
-/** A group of words that mean the same. */
+/** A group of synonyms. */
 const IsSynonymGroup = (options: ValidationOptions) =>
   decoratorOf(
     'isSynonymGroup',
@@ -309,7 +309,7 @@ const hostProblem = (text: string) =>
 
 const IsHostAndPort = textDecorator('isHostAndPort', hostProblem);
 
-/** The account with which content is fetched from a host. */
+/** The account used to fetch content from a host. */
 class ContentHostAuth {
   @IsText() username: string;
   @IsText() passwordFile: string;
@@ -317,12 +317,12 @@ class ContentHostAuth {
 
 /** A host from which content may be fetched. */
 export class ContentHost {
-  /** A name with an optional port; private ones are allowed. */
+  /** A host name with an optional port; private hosts are allowed. */
   @IsHostAndPort() host: string;
   @IsOptional() @ValidateNested() @Type(() => ContentHostAuth) auth?: ContentHostAuth;
 }
 
-/** Hosts, or their names alone. */
+/** Hosts, each with its settings or as a name only. */
 const AreContentHosts = () =>
   decoratorOf('areContentHosts', (list) => {
     const names = elements(list).map((item) => parseHostAndPort(isObject(item) ? item['host'] : item));
@@ -335,7 +335,7 @@ const AreContentHosts = () =>
     });
   });
 
-/** reference/content: where content of `git` and `oci` packages may be fetched from. */
+/** reference/content: the hosts from which the content of `git` and `oci` packages may be fetched. */
 export class ContentFetchSettings {
   @IsArray() @AreContentHosts() hosts: (string | ContentHost)[];
 }
@@ -391,7 +391,7 @@ export class ConfigFile {
   @ValidateNested({ each: true })
   @Type(() => AdminFileRootItem)
   adminFileRoots?: AdminFileRootItem[];
-  /** Namespaces for Kubernetes sources created through the API; empty: no such sources. */
+  /** Namespaces for Kubernetes sources created through the API; if empty, none can be created. */
   @IsArray() @IsDnsLabel({ each: true }) @ArrayUnique() adminKubernetesNamespaces: string[] = [];
   /** Whether sources created through the API may be fetched from private addresses. */
   @IsBoolean() adminAllowPrivateIP = false;
@@ -407,7 +407,7 @@ export class ConfigFile {
   @ValidateNested({ each: true })
   @Type(() => WebhookItem)
   webhooks: WebhookItem[] = [];
-  /** What may come in, for all sources. */
+  /** Which versions are admitted, for all sources. */
   @ValidateNested() @Type(() => AdmissionSection) admission = new AdmissionSection();
   @ValidateNested() @Type(() => LimitSettings) limits = new LimitSettings();
   @ValidateNested() @Type(() => ContentSettings) content = new ContentSettings();

@@ -27,7 +27,7 @@ export interface Config extends Settings {
   /** In file order. */
   readonly registries: readonly RegistryConfig[];
   readonly dataDirectory: string;
-  /** kubeconfig files from REGISTRY_KUBECONFIG or KUBECONFIG. Empty: see Cluster. */
+  /** kubeconfig files from REGISTRY_KUBECONFIG or KUBECONFIG; if empty, see Cluster. */
   readonly kubeconfig: readonly string[];
   readonly telemetry: TelemetryConfig;
   readonly addresses: { readonly public: Address; readonly internal: Address };

@@ -15,7 +15,7 @@ export type SourceConfig<K extends SourceKind = SourceKind> = {
   };
 }[K];
 
-/** What may come in from a source. */
+/** Which versions of a source are admitted. */
 export type AdmissionConfig = Plain<AdmissionSettings>;
 
 export interface RegistryConfig extends StoredRegistrySettings {

@@ -4,7 +4,7 @@ import { type AuthConfig, type AuthzConfig, type Config, oauthInUse, type Provid
 /** The claims and roles that callers authenticated by a provider can get (reference/access). */
 export interface ProviderReach {
   readonly provider: string;
-  /** Null: any claim. */
+  /** Null if any claim is possible. */
   readonly claims: readonly string[] | null;
   readonly roles: readonly string[];
 }
@@ -60,7 +60,7 @@ interface Required {
   readonly place: string;
   readonly claims: Claims;
   readonly arrays: 'all' | 'any';
-  /** What follows if nobody can have the claims. */
+  /** The consequence if nobody can have the claims. */
   readonly consequence: string;
   /** Whether `anonymous` and keys can satisfy the claims too. */
   readonly isForReaders: boolean;

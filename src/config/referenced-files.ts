@@ -89,7 +89,7 @@ function readSecret(file: string): { content: string } | { problem: string } {
   }
 }
 
-/** Reads a picture as base64: it is not text. */
+/** Reads an image as base64, because it is not text. */
 function readLogo(file: string): { content: string } | { problem: string } {
   try {
     const stats = statSync(file);

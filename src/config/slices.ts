@@ -67,13 +67,13 @@ export const contentFetchConfig = slice('contentFetch', ({ content, insecureUrls
   proxy,
 }));
 
-/** The web UI and its log-ins. */
+/** The web UI and its logins. */
 export const pageConfig = slice('page', ({ web }) => ({ web }));
 
 /** Origins whose pages may read responses. */
 export const corsConfig = slice('cors', ({ cors }) => cors);
 
-/** How searches compare words. */
+/** Which words searches treat as equal. */
 export const searchConfig = slice('search', ({ search }) => search);
 
 /** Returns the slices of a configuration, for `ConfigModule`. */

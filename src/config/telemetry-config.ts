@@ -11,9 +11,9 @@ export interface OtlpTarget {
 }
 
 export interface TelemetryConfig {
-  /** Null: no traces. */
+  /** Null if traces are disabled. */
   readonly traces: OtlpTarget | null;
-  /** Null: metrics are served only at /metrics. */
+  /** Null if metrics are served only at /metrics. */
   readonly metrics: OtlpTarget | null;
   readonly metricIntervalMs: number;
   /** The share of traces started by this server that are recorded. Null: OTEL_TRACES_SAMPLER decides. */

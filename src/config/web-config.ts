@@ -4,8 +4,8 @@ import { below, type Issue, issue } from '../validation/value-checks.js';
 import type { WebSettings } from './config-file.dto.js';
 
 /**
- * @param scopesSupported Optional scopes of the log-ins that set no `scopes`.
- * @param logo Validated content of the file, in base64.
+ * @param scopesSupported Optional scopes of the logins that set no `scopes`.
+ * @param logo Validated content of the file, in base64. /
  */
 export function webOf(web: WebSettings, scopesSupported: readonly string[] = [], logo?: string) {
   return {
@@ -25,7 +25,7 @@ export function logoType(bytes: Buffer): string | null {
   return rasterImageIn(bytes)?.type ?? (isSvg(bytes) ? 'image/svg+xml' : null);
 }
 
-/** Checks that each log-in names a provider in the file, and that each provider has at most one log-in. */
+/** Checks that each login refers to a provider in the file, and that each provider has at most one login. */
 export function webLogins(file: { readonly auth?: unknown; readonly web?: unknown }): Issue[] {
   const oauth = member(file.auth, 'oauth');
   const known = elements(member(oauth, 'providers')).map((provider) => member(provider, 'name'));

@@ -22,14 +22,14 @@ import {
 import { below, type Issue, issue } from '../validation/value-checks.js';
 import { AUDIT_ACTIONS, matchingActions, VIEW_CHANGES } from './audit-actions.js';
 
-/** Each webhook has a page of events in memory and up to eight connections. */
+/** Each webhook keeps a page of events in memory and has up to eight connections. */
 export const MAX_WEBHOOKS = 50;
 
 /** The caller whose view a webhook follows (reference/webhooks). */
 export class WebhookViewSettings {
-  /** Claims as a provider maps them. */
+  /** Claims after a provider's mapping. */
   @IsClaims() claims: Claims;
-  /** Default: every registry whose gate these claims pass. */
+  /** Default: every registry whose gate admits these claims. */
   @IsOptional() @IsDnsLabel() registry: string | null = null;
 }
 
@@ -56,21 +56,21 @@ export const ASKED_ABOUT = ['publish', 'sync'] as const;
 type AskedAbout = (typeof ASKED_ABOUT)[number];
 export const FAILURE_OUTCOMES = ['hold', 'reject', 'admit'] as const;
 
-/** A service that is asked what may come in (reference/admission). */
+/** A service that decides which versions are admitted (reference/admission). */
 export class AdmissionWebhookItem {
   @IsDnsLabel() name: string;
-  /** Secret, as the URL of `WebhookItem`. */
+  /** Secret, like the URL of `WebhookItem`. */
   @IsSecureUrl() url: string;
   /** File with one or two lines of `whsec_` and base64. */
   @IsFileName() secretFile: string;
   @IsArray() @ArrayNotEmpty() @IsIn(ASKED_ABOUT, { each: true }) @ArrayUnique() on: readonly AskedAbout[] =
     ASKED_ABOUT;
-  /** Until the last byte of the answer. */
+  /** Until the last byte of the response. */
   @IsDuration('1s', '30s') timeout = '5s';
   @IsIn(FAILURE_OUTCOMES) onFailure: (typeof FAILURE_OUTCOMES)[number] = 'hold';
 }
 
-/** What may come in, for all sources (reference/admission). */
+/** Which versions are admitted, for all sources (reference/admission). */
 export class AdmissionSection {
   @IsArray()
   @ArrayMaxSize(MAX_ADMISSION_WEBHOOKS)

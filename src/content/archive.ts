@@ -17,13 +17,15 @@ import { windowsProblem } from './windows-names.js';
 
 /** reference/content */
 export const MAX_FILES = 2_048;
-/** Links that are followed one after the other to a file or folder. */
+/** Maximum number of links followed in a row to reach a file or folder. */
 const MAX_LINKS = 8;
 export const MAX_PATH_BYTES = 512;
-/** Files and folders of an archive, and the bytes of its headers: they take time and memory too. */
+/**
+ * Maximum number of files and folders in an archive, and maximum bytes of its headers: they take time and memory too.
+ */
 const MAX_ENTRIES = 4 * MAX_FILES;
 const MAX_HEADER_BYTES = 8 * 1024 * 1024;
-/** Characters of the paths that are remembered: of every file, and of every folder above it. */
+/** Maximum total characters of the paths kept in memory: those of all files and of all folders above them. */
 const MAX_PATHS_LENGTH = 2 * 1024 * 1024;
 
 const TYPE_MASK = 0o170000;
@@ -38,7 +40,7 @@ const ZIP_METHODS = [0, 8];
 /** The flag of zip entries whose names are UTF-8. */
 const UTF8 = 0x800;
 
-/** reference/content: what file managers leave in folders, at any depth. */
+/** reference/content: names that file managers add to folders, at any depth. */
 const JUNK = /^(__MACOSX|\._.*|\.DS_Store|Thumbs\.db)$/;
 
 const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069]/u;
@@ -54,10 +56,10 @@ export function tooLarge(problem: string): ApiError {
 }
 
 const FOLDER_PREFIX = 'registry-content-';
-/** Longer than a body may take to arrive, and than a fetch and the wait until it is stored. */
+/** Longer than a body may take to arrive, and longer than a fetch and the wait for storage. */
 const LEFTOVER_MS = 60 * 60_000;
 
-/** Removes the folders of killed servers. */
+/** Removes the folders left by killed servers. */
 export function removeContentLeftovers(): Promise<void> {
   return removeLeftovers(FOLDER_PREFIX, LEFTOVER_MS);
 }
@@ -73,7 +75,7 @@ export async function inTemporaryFolder<T>(work: (folder: string) => Promise<T>)
 }
 
 /**
- * Unpacks a zip or tar.gz file, whichever its first bytes say it is.
+ * Unpacks a zip or tar.gz file; its first bytes tell which.
  *
  * @param archive its path.
  * @param unpacked receives the files.
@@ -87,7 +89,7 @@ export async function unpackArchive(archive: string, unpacked: UnpackedFiles): P
   throw invalid('it must be a zip or a tar.gz file');
 }
 
-/** The first bytes of a file, followed by zeros where it is shorter. */
+/** The first bytes of a file, padded with zeros if it is shorter. */
 async function firstBytes(path: string, count: number): Promise<Buffer> {
   const file = await open(path);
   try {
@@ -200,13 +202,13 @@ async function linkTarget(data: Readable): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** An error of a library means a broken archive; an error of the operating system does not. */
+/** A library error means a broken archive; an operating system error does not. */
 function asInvalid(error: unknown): unknown {
   if (error instanceof ApiError || !(error instanceof Error) || 'syscall' in error) return error;
   return invalid(error.message.slice(0, 200));
 }
 
-/** Counts and digests what passes through it, and stops at a limit. */
+/** Counts and hashes the bytes that pass through, and stops at a limit. */
 class Meter extends Transform {
   bytes = 0;
   checksum = 0;
@@ -234,7 +236,7 @@ class Meter extends Transform {
   }
 }
 
-/** The files of an archive that is being unpacked, in a folder. Their names on disk are numbers, never those in the archive. */
+/** The unpacked files of an archive, in a folder. Their names on disk are numbers, never names from the archive. */
 export class UnpackedFiles {
   private readonly paths = new UniquePaths();
   private readonly files = new Map<string, IncomingFile>();
@@ -280,7 +282,7 @@ export class UnpackedFiles {
     }
   }
 
-  /** Remembers a symbolic link; `finish` replaces it by what it leads to. */
+  /** Records a symbolic link; `finish` replaces it with its target. */
   addLink(path: string, target: string): void {
     this.count();
     if (target.startsWith('/')) throw invalid('it is a symbolic link to an absolute path', path);
@@ -288,10 +290,10 @@ export class UnpackedFiles {
   }
 
   /**
-   * Returns all files, without the archive's single top folder. A hidden top folder, such as `.claude-plugin`, is content
-   * and stays.
+   * Returns all files, without the archive's single top folder. A hidden top folder, such as `.claude-plugin`, is
+   * content and is kept.
    *
-   * @param keepsTop whether any other top folder stays too.
+   * @param keepsTop whether any other top folder is kept too.
    */
   finish({ keepsTop = false } = {}): IncomingFile[] {
     this.copyLinked();
@@ -305,7 +307,7 @@ export class UnpackedFiles {
     return files;
   }
 
-  /** reference/content: stores a copy of what each symbolic link leads to. */
+  /** reference/content: stores a copy of each symbolic link's target. */
   private copyLinked(): void {
     const root = Folder.of<IncomingFile>([...this.files, ...this.links]);
     for (const path of this.links.keys()) this.copy(find(root, path, MAX_LINKS), path, []);
@@ -350,14 +352,14 @@ export class UnpackedFiles {
   }
 }
 
-/** Whether a file manager left this behind. */
+/** Whether a file manager created this. */
 export function isJunk(path: string): boolean {
   return checkedLength(path)
     .split('/')
     .some((segment) => JUNK.test(segment));
 }
 
-/** Refuses paths that leave their folder, and paths that are equal on any common file system. */
+/** Refuses paths that leave their folder, and paths that some common file system treats as equal. */
 class UniquePaths {
   /** The spelling and kind of each path and of each folder above it, by its folded form. */
   private readonly known = new Map<string, { readonly spelling: string; readonly kind: 'file' | 'folder' }>();
@@ -386,7 +388,10 @@ class UniquePaths {
   }
 }
 
-/** A path in an archive may have megabytes, and would take hours to match. Twice the limit, because a single top folder is removed. */
+/**
+ * A path in an archive may be megabytes long, and take hours to match. The limit is doubled because a single top folder
+ * is removed.
+ */
 function checkedLength(path: string): string {
   if (path.length > 2 * MAX_PATH_BYTES || Buffer.byteLength(path) > 2 * MAX_PATH_BYTES) throw tooLong(path);
   return path;
@@ -396,13 +401,13 @@ function tooLong(path: string): ApiError {
   return tooLarge(`${JSON.stringify(path.slice(0, 50))}… has more than ${MAX_PATH_BYTES} bytes`);
 }
 
-/** Returns why a segment of a path cannot be on every system; undefined if it can. */
+/** Returns why a path segment does not work on every system; undefined if it does. */
 function segmentProblem(segment: string): string | undefined {
   if (segment === '') return 'its path is absolute or has an empty segment';
   if (segment === '.' || segment === '..') return 'its path has a segment "." or ".."';
   if (/\p{Cc}/u.test(segment) || BIDIRECTIONAL.test(segment) || segment.includes('\ufffd'))
     return 'its path has a control character or is not UTF-8';
-  // Windows reads it as a separator.
+  // Windows treats it as a separator.
   if (segment.includes('\\')) return 'its path has a backslash';
   // On Windows, `.git` has a short name such as `git~1`.
   if (/^(\.git|git~\d)$/.test(foldedName(segment))) return 'its path has a segment ".git"';

@@ -5,10 +5,13 @@ import { removeContentLeftovers } from './archive.js';
 import { ContentStore } from './content-store.queries.js';
 
 const EVERY_MS = 5 * 60_000;
-/** Maximum number of files, and of trees, per transaction: uploads wait for it. */
+/** Maximum number of files, and of trees, per transaction; uploads wait for it. */
 const SLICE = 100;
 
-/** Deletes content that no version has anymore, on one replica at a time, and the temporary folders of killed servers. */
+/**
+ * Deletes content that no version has anymore, on one replica at a time, and the temporary folders left by killed
+ * servers.
+ */
 @Injectable()
 export class ContentCleanup implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('content');
@@ -34,7 +37,7 @@ export class ContentCleanup implements OnApplicationBootstrap, OnApplicationShut
   }
 }
 
-/** Content is unpacked into the first, and fetched into the second. Never rejects. */
+/** Content is unpacked into the first folder and fetched into the second. Never rejects. */
 async function removeFolders(): Promise<void> {
   await removeContentLeftovers();
   await removeGitLeftovers();

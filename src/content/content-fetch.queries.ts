@@ -5,7 +5,7 @@ import type { Claims } from '../claims/claims.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { MEMBERS_VERSION } from '../members/members.js';
 
-/** A version whose content this replica fetches now. */
+/** A version whose content this replica is fetching. */
 export interface Fetch {
   readonly id: string;
   readonly sourceId: number;
@@ -17,21 +17,21 @@ export interface FetchedVersion extends VersionName {
   readonly packages: string;
   /** The commit or digest of an earlier attempt. */
   readonly pin: string | null;
-  /** Failures so far. */
+  /** Number of failures so far. */
   readonly attempts: number;
   readonly source: string;
   readonly isManaged: boolean;
-  /** The source's repository, if the source makes its documents of skills or plugins there. */
+  /** The source's repository, if the source derives its skill or plugin documents from it. */
   readonly repository: string | null;
   readonly claims: Claims;
   readonly review: readonly ReviewRule[] | null;
-  /** Whether the source has rules about what comes in. */
+  /** Whether the source has admission rules. */
   readonly isCurated: boolean;
 }
 
 /**
- * Takes versions that are due, from each source in turn, and leases them: if they are not stored by then, any replica takes
- * them again.
+ * Takes due versions, from each source in turn, and leases them: when a lease expires before the content is stored, any
+ * replica takes the version again.
  *
  * @param busy sources that must wait.
  */
@@ -62,7 +62,7 @@ export async function takeFetches(
   return rows;
 }
 
-/** Returns what to fetch; null if the version is gone, or is not held for its content any more. */
+/** Returns what to fetch; null if the version is gone, or no longer held for its content. */
 export async function fetchedVersion(manager: EntityManager, id: string): Promise<FetchedVersion | null> {
   const [row] = await manager.query<FetchedVersion[]>(
     `select w.target, w.type, w.name, w.version, w.document, f.packages, f.pin, f.attempts, s.name as source,
@@ -85,7 +85,10 @@ export async function fetchedVersion(manager: EntityManager, id: string): Promis
   return row ?? null;
 }
 
-/** The size of all stored files, the trees whose members are outdated, and the versions that wait to be fetched. */
+/**
+ * The size of all stored files, the number of trees with outdated members, and the number of versions waiting to be
+ * fetched.
+ */
 export async function readContentFigures(manager: EntityManager): Promise<{
   readonly stored: number;
   readonly outdated: number;

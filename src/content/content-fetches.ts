@@ -38,25 +38,25 @@ import { OciRegistry } from './oci-registry.js';
 import { contentProblems } from './skill-file.js';
 
 const EVERY_MS = 1_000;
-/** How often packages are sought that a replica with another list of hosts left. */
+/** How often to look for packages left by a replica with a different host list. */
 const LISTED_EVERY_MS = 60 * 60_000;
-/** Versions fetched at once, per replica and per source. */
+/** Maximum versions fetched at once, per replica and per source. */
 const MAX_FETCHES = 4;
 const MAX_FETCHES_PER_SOURCE = 2;
-/** For one version, including all retries of requests. */
+/** Time limit for one version, including all retries of requests. */
 const TIMEOUT_MS = 120_000;
-/** Longer than a fetch, and than its content waits to be stored. */
+/** Longer than a fetch and the wait for storage. */
 const LEASE_MS = 10 * 60_000;
 const FETCHES_PER_READ = 100;
 const MIN_RETRY_MS = 30_000;
 const MAX_RETRY_MS = 60 * 60_000;
-/** For content that was read and refused: only another limit or server version can make it valid. */
+/** For content that was read and refused: only a different limit or server version can make it valid. */
 const MAX_REFUSED_RETRY_MS = 24 * 60 * 60_000;
-/** A repository may have more than the folder that is read. */
+/** A repository may contain more than the folder that is read. */
 const MAX_REPOSITORY_BYTES = 512 * 1024 * 1024;
 const MAX_ERROR = 500;
 
-/** The document changed while its content was fetched. */
+/** The document changed while its content was being fetched. */
 class Outdated extends Error {}
 
 /**
@@ -140,7 +140,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     try {
       return referenceOf(`{"packages":${packages}}`, this.rules) !== null;
     } catch {
-      // The fetch reports what is wrong.
+      // The fetch reports the failure.
       return true;
     }
   }
@@ -152,7 +152,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     );
   }
 
-  // Never rejects. What fails here is taken again after its lease.
+  // Never rejects. A fetch that fails here is taken again when its lease expires.
   private async run({ id }: Fetch): Promise<void> {
     const { manager } = this.dataSource;
     try {
@@ -178,7 +178,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     const signal = AbortSignal.any([this.stop.signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const reference = referenceOf(version.document, this.rules);
     const { packages, repository } = version;
-    // The sync stores it, perhaps with another manifest.
+    // The sync stores this content, possibly with another manifest.
     if (repository !== null && reference?.kind === 'git' && reference.url === webAddressOf(repository)) {
       await this.fetches.update({ id, packages }, { fetchAt: null });
       return;
@@ -210,7 +210,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     });
   }
 
-  /** Nobody who admitted the document has seen what a tag or branch is resolved to later. */
+  /** A tag or branch may later resolve to content that the person who admitted the document has not seen. */
   private needsPin({ name, review, isCurated }: FetchedVersion): boolean {
     return (
       isCurated || this.webhooks.all.length > 0 || reviewRuleOf(review ?? undefined, name, null) !== undefined
@@ -275,7 +275,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
 
   private async fail(id: string, version: FetchedVersion, failure: unknown): Promise<void> {
     const error = asFetchError(failure, false);
-    // Uploaded meanwhile, removed, or changed, which queues it again.
+    // In the meantime it was uploaded, removed, or changed, which queues it again.
     if (error instanceof Outdated || isGone(error)) return;
     const { packages, attempts, source, type, name, version: named } = version;
     const longestMs = isRefused(error) ? MAX_REFUSED_RETRY_MS : MAX_RETRY_MS;
@@ -298,7 +298,7 @@ function isRefused(error: unknown): boolean {
   return error instanceof ApiError && ['invalid_archive', 'content_too_large'].includes(error.code);
 }
 
-/** Returns the reason for everyone who may see the version's status. */
+/** Returns the reason to show to everyone who may see the version's status. */
 function shownReason(error: unknown): string {
   if (error instanceof FetchError) return toStorable(error.shown, MAX_ERROR);
   if (error instanceof ApiError)

@@ -27,7 +27,7 @@ const VERSION = {
   example: 'latest',
 };
 
-/** Lists of files in memory at once: one takes up to 5 MiB, with its texts. */
+/** Maximum file lists in memory at once: with its texts, one takes up to 5 MiB. */
 const MAX_LISTS = 4;
 
 @ApiTags('catalog')
@@ -131,7 +131,7 @@ export class ContentFilesController {
     return found(await this.store.tree(await this.digestOf(access, entry, request)));
   }
 
-  /** Refuses as the document's route does. */
+  /** Refuses in the same cases as the document's route. */
   private async digestOf(
     access: VerifiedAccess,
     { type, name, version }: RequestedEntry,
@@ -160,7 +160,7 @@ function found<Value>(value: Value | null): Value {
   return value;
 }
 
-/** At the top, and small enough to be read at once. */
+/** At the top level, and small enough to be read at once. */
 function isShownAsText({ path, bytes }: ContentTreeFile): boolean {
   return ['skill.md', 'readme.md'].includes(path.toLowerCase()) && bytes <= CHUNK_BYTES;
 }

@@ -6,7 +6,7 @@ import { contentConfig } from '../config/slices.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { readContentFigures } from './content-fetch.queries.js';
 
-/** Measures the stored content of all replicas, and what waits to be fetched. */
+/** Measures the stored content of all replicas, and the content waiting to be fetched. */
 @Injectable()
 export class ContentMetrics {
   private readonly stored: Gauge;

@@ -27,28 +27,31 @@ export interface OciReference {
 
 export type ContentReference = GitReference | OciReference;
 
-/** An account at a host of `content.fetch.hosts`. */
+/** An account for a host of `content.fetch.hosts`. */
 export interface HostAccount {
   readonly host: string;
   readonly username: string;
   readonly password: string;
 }
 
-/** Where content may be fetched from. */
+/** Hosts from which content may be fetched. */
 export interface FetchRules {
   readonly fetchHosts: readonly string[];
   readonly fetchAccounts: readonly HostAccount[];
   readonly insecureUrls: boolean;
 }
 
-/** Limits of what publishers write: packages that are read, and characters of a field. The patterns take quadratic time. */
+/**
+ * Limits on publishers' input: the number of packages that are read, and the characters of a field. The patterns take
+ * quadratic time.
+ */
 const MAX_PACKAGES = 50;
 const MAX_FIELD = 2_048;
 
 const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 const REF = /^[A-Za-z0-9_][A-Za-z0-9._/+@-]{0,254}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
-// distribution/reference; the registry's host is required.
+// distribution/reference; the host of the registry is required.
 const IDENTIFIER =
   /^(?:oci:\/\/)?(?<host>localhost|[^/]*[.:][^/]*|localhost:\d+)\/(?<repository>[a-z0-9]+(?:(?:[._]|__|-+|\/)[a-z0-9]+)*)(?::(?<tag>\w[\w.-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$/;
 
@@ -56,11 +59,11 @@ const IDENTIFIER =
 class UnlistedHost extends FetchError {}
 
 /**
- * Returns where the content of a skill or plugin comes from: its first package, among the first 50, at a host that may be
- * contacted; null if the only problem of the packages is that their hosts are not listed.
+ * Returns where the content of a skill or plugin comes from: the first package, among the first 50, at a host that may
+ * be contacted; null if the only problem is that no package's host is listed.
  *
  * @param document JSON text.
- * @throws FetchError with the problem of the first package at a listed host, if there is no package to fetch.
+ * @throws FetchError with the problem of the first package at a listed host, if there is no package to fetch. /
  */
 export function referenceOf(document: string, rules: FetchRules): ContentReference | null {
   let isUnlisted = false;
@@ -139,7 +142,7 @@ export function isListed(url: URL, hosts: readonly string[]): boolean {
   return namesOf(url).some((name) => hosts.includes(name));
 }
 
-/** Returns the account at the host; that of its port comes first. */
+/** Returns the account for the host; an account for its port takes precedence. */
 export function accountAt(
   url: URL,
   { fetchAccounts }: Pick<FetchRules, 'fetchAccounts'>,
@@ -147,17 +150,17 @@ export function accountAt(
   return namesOf(url).flatMap((name) => fetchAccounts.find(({ host }) => host === name) ?? [])[0];
 }
 
-/** The names by which a host may be listed. */
+/** The names under which a host may be listed. */
 function namesOf({ protocol, hostname, port }: URL): [withPort: string, host: string] {
   return [`${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`, hostname];
 }
 
-/** Whether a registry may be asked without TLS. */
+/** Whether a registry may be contacted without TLS. */
 export function mayBePlain(host: string, { insecureUrls }: Pick<FetchRules, 'insecureUrls'>): boolean {
   return insecureUrls || isLoopbackHost(new URL(`http://${host}/`).hostname);
 }
 
-/** Returns a reference for people and the audit trail. */
+/** Returns a reference for display and for the audit trail. */
 export function describeReference(reference: ContentReference, pin: string): object {
   if (reference.kind === 'oci')
     return { oci: `${reference.host}/${reference.repository}`, tag: reference.tag, digest: pin };

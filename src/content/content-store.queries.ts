@@ -22,7 +22,7 @@ import {
   type TreeSummary,
 } from './content-tree.js';
 
-/** Size of the parts in which files are stored and read. */
+/** Size of the chunks in which files are stored and read. */
 export const CHUNK_BYTES = 256 * 1024;
 
 /** Runs work once a permit is free. */
@@ -79,12 +79,12 @@ export class ContentStore {
    *
    * @param digest see `ContentTreeFile`.
    * @param turn waits for a permit to read a chunk.
-   * @throws Error if the file is deleted while it is read, because the last version with it is gone.
+   * @throws Error if the file is deleted while being read, because the last version with it is gone. /
    */
   async *read(digest: string, turn: Turn = (work) => work()): AsyncGenerator<Buffer> {
     for (let position = 0, left = 1; left > 0; position += 1) {
       const [row] = await turn(() =>
-        // In base64: as hexadecimal digits, the default, a chunk takes half as much memory again on its way.
+        // In base64: hexadecimal, the default, would take half as much memory again on the way.
         this.dataSource.query<{ bytes: number; data: string | null }[]>(
           `select b.bytes, encode(c.data, 'base64') as data from content_blob b
            left join content_chunk c on c.blob = b.digest and c.position = $2
@@ -102,10 +102,10 @@ export class ContentStore {
   }
 
   /**
-   * Stores files and members as a tree. Unless the same transaction says who has the tree (see `ContentAdmission.attach`), it is
-   * deleted again. It may take long, so it comes before all locks of entries and sources.
+   * Stores files and members as a tree. The tree is deleted again unless the same transaction assigns it to an owner
+   * (see `ContentAdmission.attach`). This may take long, so call it before locking entries or sources.
    *
-   * @throws ApiError 413 `content_too_large`, 507 `content_full`.
+   * @throws ApiError 413 `content_too_large`, 507 `content_full`. /
    */
   async write(manager: EntityManager, { files: incoming, ...found }: IncomingContent): Promise<TreeSummary> {
     const files = sortFiles(incoming);
@@ -142,9 +142,9 @@ export class ContentStore {
   }
 
   /**
-   * Deletes trees that no version, no held item and no folder of a source has, then files of no tree, up to `rows` of each.
+   * Deletes trees that no version, held item or source folder uses, then files that no tree uses, up to `rows` of each.
    *
-   * @returns how many files and trees were deleted; null while content is being stored or deleted elsewhere.
+   * @returns how many files and trees were deleted; null while content is being stored or deleted elsewhere. /
    */
   async deleteUnused(rows: number): Promise<number | null> {
     return this.dataSource.transaction(async (manager) => {
@@ -177,7 +177,7 @@ async function deleteSome(
   return deleted;
 }
 
-/** Returns the files that are not stored, each once. */
+/** Returns the distinct files that are not stored yet. */
 async function missingBlobs(
   manager: EntityManager,
   files: readonly IncomingFile[],

@@ -24,16 +24,16 @@ export interface Tree {
 
 /** A file to store. */
 export interface IncomingFile extends ContentTreeFile {
-  /** Opens the file's bytes. */
+  /** Opens the file for reading. */
   readonly open: () => AsyncIterable<Buffer>;
 }
 
-/** Files to store, with what clients find in them. */
+/** Files to store, with the members that clients find in them. */
 export interface IncomingContent extends FoundInFiles {
   readonly files: readonly IncomingFile[];
 }
 
-/** What clients find in files. */
+/** The members that clients find in files. */
 export interface FoundInFiles extends Pick<ReadMembers, 'members'> {
   readonly pluginServers: PluginServers;
 }
@@ -46,12 +46,12 @@ export async function foundIn<File extends MemberFile>(
   return { members, pluginServers: await pluginServersOf(files, servers, read) };
 }
 
-/** Reads the members of files. Takes time: call it before the transaction that stores them. */
+/** Reads the members of files. Slow: call it before the transaction that stores them. */
 export async function withMembers(files: readonly IncomingFile[]): Promise<IncomingContent> {
   return { files, ...(await foundIn(files, ({ open }) => buffer(open()))) };
 }
 
-/** Returns files in the order of a tree: by the bytes of their paths, like PostgreSQL's collation C. */
+/** Returns files in tree order: by the bytes of their paths, like PostgreSQL's collation C. */
 export function sortFiles<File extends ContentTreeFile>(files: readonly File[]): File[] {
   const keyed = files.map((file) => ({ file, key: Buffer.from(file.path) }));
   return keyed.sort((one, other) => Buffer.compare(one.key, other.key)).map(({ file }) => file);

@@ -31,7 +31,10 @@ import { inTemporaryFolder, UnpackedFiles, unpackArchive } from './archive.js';
 import { ContentStore } from './content-store.queries.js';
 import { contentProblems } from './skill-file.js';
 
-/** Uploads at once, per replica, with a reserve (see Quota), and per caller: each may need twice `content.maxBytesPerVersion` on disk. */
+/**
+ * Maximum concurrent uploads per replica, plus a reserve (see Quota), and per caller: each may need twice
+ * `content.maxBytesPerVersion` on disk.
+ */
 const MAX_UPLOADS = 8;
 const MAX_UPLOADS_PER_CALLER = 2;
 const TOO_MANY = `You are already uploading ${MAX_UPLOADS_PER_CALLER} archives, the maximum: try again shortly`;
@@ -75,7 +78,8 @@ export class ContentUploads {
   ) {}
 
   /**
-   * Returns what the path names: a version that waits for its content and that the caller published, or else a stored one.
+   * Returns the version in the path: a held one that waits for its content and that the caller published, or else a
+   * stored one.
    *
    * @throws ApiError 404 `entry_not_found`, `version_not_found`.
    */
@@ -181,13 +185,13 @@ export class ContentUploads {
     this.due.pollNow();
   }
 
-  // Changes of blocks and of the entry need not wait while files are written.
+  // Changes to blocks and to the entry need not wait while files are written.
   private async writeFiles(manager: EntityManager, content: IncomingContent): Promise<TreeSummary> {
     await limitLockWaits(manager);
     return this.store.write(manager, content);
   }
 
-  /** reference/content: anyone who may publish a further version. */
+  /** reference/content: anyone who may publish another version. */
   private async checkMayPublish(
     manager: EntityManager,
     caller: Caller,
@@ -213,7 +217,7 @@ function contentEvent(
 }
 
 /**
- * A version under review was approved without content, so its content comes from a reviewer who did not publish it.
+ * A version under review was approved without content, so a reviewer who did not publish it must provide the content.
  *
  * @throws ApiError 403 `not_reviewer`, `own_publication`.
  */
@@ -241,14 +245,14 @@ function checkMediaType(request: Request): void {
     );
 }
 
-/** Writes the body of a request to a new file. */
+/** Writes a request body to a new file. */
 async function receive(request: Request, path: string, maxBytes: number): Promise<void> {
   const tooLarge = new ApiError('content_too_large');
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge;
   const file = await open(path, 'wx');
   try {
     let bytes = 0;
-    // A refused request must stay open for its answer.
+    // A refused request must stay open until its response is sent.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       bytes += (chunk as Buffer).length;
       if (bytes > maxBytes) throw tooLarge;

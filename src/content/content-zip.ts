@@ -3,14 +3,14 @@ import { ZipFile } from 'yazl';
 import { StreamedJson } from '../http/json-answers.js';
 import type { Tree } from './content-tree.js';
 
-/** The earliest time in a zip file; it has no time zone. */
+/** The earliest time that a zip file can contain; it has no time zone. */
 const FIXED_TIME = new Date(1980, 0, 1);
 const REGULAR_FILE = 0o100644;
 const EXECUTABLE_FILE = 0o100755;
 
 /**
- * Yields a zip file with these files, as fast as its consumer reads it: one chunk of one file is in memory. Equal trees
- * yield equal bytes, on every machine: nothing is compressed.
+ * Yields a zip file with these files, as fast as its consumer reads it, with only one chunk of one file in memory.
+ * Equal trees yield equal bytes on every machine, because nothing is compressed.
  *
  * @param read reads a file by its digest.
  */
@@ -52,7 +52,7 @@ export class StreamedZip extends StreamedJson {
     super(chunks, gone, callerKey, digest, { 'Content-Type': 'application/zip', ...headers });
   }
 
-  /** Strong: the digest of a tree determines the bytes. */
+  /** Strong, because the digest of a tree determines the bytes. */
   override get etag(): string {
     return `"${this.digest}"`;
   }

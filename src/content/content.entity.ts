@@ -16,7 +16,7 @@ import type { Members } from '../members/members.responses.js';
 import type { PluginServers } from '../members/plugin-servers.js';
 import { Source } from '../sources/source.entity.js';
 
-/** A digest in hexadecimal, stored as bytes. TypeORM may convert a value twice. */
+/** A hexadecimal digest, stored as bytes. TypeORM may convert a value twice. */
 const HEX = {
   from: (value: Buffer) => value.toString('hex'),
   to: (value: string | Buffer) => (typeof value === 'string' ? Buffer.from(value, 'hex') : value),
@@ -37,7 +37,7 @@ export class ContentBlob {
   bytes: number;
 }
 
-/** A part of a file; `CHUNK_BYTES` long, unless it is the last one. */
+/** A chunk of a file; `CHUNK_BYTES` long, unless it is the last one. */
 @Entity('content_chunk')
 export class ContentChunk {
   @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'content_chunk_pkey', transformer: HEX })
@@ -47,7 +47,7 @@ export class ContentChunk {
   @JoinColumn({ name: 'blob', foreignKeyConstraintName: 'content_chunk_blob_fkey' })
   file: ContentBlob;
 
-  /** From 0. */
+  /** Starts at 0. */
   @PrimaryColumn({ type: 'integer', primaryKeyConstraintName: 'content_chunk_pkey' })
   position: number;
 
@@ -65,19 +65,19 @@ export class ContentTree {
   @Column({ type: 'integer' })
   bytes: number;
 
-  /** What clients find in the files. */
+  /** The members that clients find in the files. */
   @Column({ type: 'jsonb' })
   members: Members;
 
-  /** The servers in the files, as client policies list them. */
+  /** The servers in the files, as listed in client policies. */
   @Column({ name: 'plugin_servers', type: 'jsonb' })
   pluginServers: PluginServers;
 
-  /** What searches compare: see `memberTokens`. */
+  /** The tokens that searches compare: see `memberTokens`. */
   @Column({ name: 'member_tokens', type: 'text', array: true })
   memberTokens: readonly string[];
 
-  /** The version of the function that read them: see `MEMBERS_VERSION`. */
+  /** The version of the function that read the members: see `MEMBERS_VERSION`. */
   @Column({ name: 'members_version', type: 'integer' })
   membersVersion: number;
 }
@@ -108,8 +108,8 @@ export class ContentFile {
 }
 
 /**
- * Where the content of a served version, or of a held one that waits for it, comes from, and when it is fetched. Versions whose
- * document names no packages have no row.
+ * Where the content of a version comes from, and when to fetch it. The version is served, or held until it has content.
+ * Versions whose document lists no packages have no row.
  */
 @Entity('content_fetch')
 @Unique('content_fetch_version_id_key', ['versionId'])
@@ -134,11 +134,11 @@ export class ContentFetch {
   @JoinColumn({ name: 'item_id', foreignKeyConstraintName: 'content_fetch_item_id_fkey' })
   item: Relation<AdmissionItem> | null;
 
-  /** So that sources take turns. */
+  /** Lets sources take turns. */
   @Column({ name: 'source_id', type: 'integer' })
   sourceId: number;
 
-  /** The document's, for comparison; null once it names none. */
+  /** The packages of the document, for comparison; null once it has none. */
   @Column({ type: 'text', nullable: true })
   packages: string | null;
 
@@ -152,7 +152,7 @@ export class ContentFetch {
   @Timestamp({ name: 'queued_at', default: () => 'now()' })
   queuedAt: Date;
 
-  /** Null once it is stored. */
+  /** Null once the content is stored. */
   @Timestamp({ name: 'fetch_at', nullable: true })
   fetchAt: Date | null;
 
@@ -180,7 +180,7 @@ export class VersionContent {
   list: ContentTree;
 }
 
-/** A folder of a source's repository whose content is stored, before its version is; see `VersionFolder`. */
+/** A folder of a source's repository whose content is stored before its version is; see `VersionFolder`. */
 @Entity('source_folder')
 @Index('source_folder_tree', ['tree'], { where: 'tree is not null' })
 export class SourceFolder {
@@ -194,11 +194,11 @@ export class SourceFolder {
   @PrimaryColumn({ type: 'bytea', primaryKeyConstraintName: 'source_folder_pkey', transformer: HEX })
   key: string;
 
-  /** The commit that the document names. */
+  /** The commit in the document's package. */
   @Column({ type: 'text' })
   commit: string;
 
-  /** Null if it was refused. */
+  /** Null if the folder was refused. */
   @Column({ type: 'bytea', nullable: true, transformer: NULLABLE_HEX })
   tree: string | null;
 

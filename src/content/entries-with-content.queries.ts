@@ -22,8 +22,8 @@ export type DescribedVersion = ContentVersion & EntryWithContent;
 
 type Row = CheckedRow & (ContentVersion | { readonly [column in keyof ContentVersion]: null });
 
-// The first visible entry of a name shadows the others, even if it has no content (reference/catalog). Only names with content in
-// some source are read.
+// The first visible entry of a name shadows the others, even if it has no content (reference/catalog). Only names for
+// which some source has content are read.
 const VERSIONS = `
 with ${FRESHNESS},
 ${rankedBy('(select $rankedSources::int[])')},
@@ -58,12 +58,12 @@ from content_file f join content_blob b on b.digest = f.blob
 where f.tree in (select decode(t, 'hex') from unnest($1::text[]) as t)
 order by f.tree, f.path`;
 
-/** Entries of up to 2,048 files each that are in memory at once. */
+/** Maximum entries in memory at once, each with up to 2,048 files. */
 const ENTRIES_AT_ONCE = 4;
 
 export type ContentType = EntryWithContent['type'];
 
-/** Publishers decide how many entries have content, so every list has a limit. */
+/** Publishers control how many entries have content, so every list is limited. */
 export interface ContentList {
   readonly types: readonly ContentType[];
   readonly limit: number;
@@ -85,7 +85,7 @@ export class EntriesWithContent {
   /**
    * Reads in the caller's current view, which may change between attempts.
    *
-   * @returns in order of type and name.
+   * @returns entries ordered by type and name.
    * @throws ApiError as `RegistryViews.verify`; 503 `database_timeout`.
    */
   async versions(
@@ -108,7 +108,7 @@ export class EntriesWithContent {
     });
   }
 
-  /** Yields the entries with their files, a few at a time, because publishers decide how many files there are. */
+  /** Yields the entries with their files, a few at a time, because publishers control how many files there are. */
   async *withFiles(versions: readonly ContentVersion[]): AsyncGenerator<EntryWithFiles> {
     for (let at = 0; at < versions.length; at += ENTRIES_AT_ONCE)
       yield* await this.filesOf(await this.described(versions.slice(at, at + ENTRIES_AT_ONCE)));

@@ -1,7 +1,7 @@
-/** A file, a folder, or a symbolic link by its target. */
+/** A file, a folder, or a symbolic link with its target. */
 type Entry<File extends object> = File | Folder<File> | string;
 
-/** A folder of an archive. Symbolic links lead through it as in a file system whose root is the archive's. */
+/** A folder of an archive. Symbolic links are resolved as in a file system whose root is the archive. */
 export class Folder<File extends object> {
   readonly entries = new Map<string, Entry<File>>();
 
@@ -29,7 +29,9 @@ export class Folder<File extends object> {
   }
 }
 
-/** Returns what a path in a folder leads to, through at most `maxLinks` links; undefined if it is not in the archive. */
+/**
+ * Returns the target of a path in a folder, following at most `maxLinks` links; undefined if it is not in the archive.
+ */
 export function find<File extends object>(
   folder: Folder<File>,
   path: string,

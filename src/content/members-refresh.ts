@@ -9,12 +9,12 @@ import { Polling } from '../database/polling.js';
 import { ContentStore } from './content-store.queries.js';
 import { foundIn } from './content-tree.js';
 
-/** While an upgrade is rolled out, earlier versions of the server still store content. */
+/** During a rolling upgrade, earlier versions of the server still store content. */
 const EVERY_MS = 5 * 60_000;
 /** Pause between trees, so that other statements can run. */
 const PAUSE_MS = 20;
 
-/** Reads members again that an earlier version of the function read. */
+/** Reads members again if an earlier version of the server read them. */
 @Injectable()
 export class MembersRefresh implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('content');
@@ -58,7 +58,7 @@ export class MembersRefresh implements OnApplicationBootstrap, OnApplicationShut
         return true;
       });
     } catch (error) {
-      // The next run tries again.
+      // The next run retries.
       if (isLockConflict(error)) return false;
       throw error;
     }

@@ -38,7 +38,7 @@ interface Blob {
   readonly isCompressed: boolean;
 }
 
-/** Reads one artifact by the OCI distribution API, with the account at its host if there is one. */
+/** Reads one artifact through the OCI distribution API, with the account for its host if there is one. */
 export class OciRegistry {
   private scheme: 'https' | 'http' = 'https';
   private authorization: string | undefined;
@@ -50,7 +50,7 @@ export class OciRegistry {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Returns the digest of the manifest to which the tag points now. */
+  /** Returns the digest of the manifest that the tag currently points to. */
   async resolve(): Promise<string> {
     const { digest } = await this.manifest(this.reference.tag);
     return `sha256:${digest.toString('hex')}`;
@@ -59,7 +59,7 @@ export class OciRegistry {
   /**
    * Unpacks the layers of a manifest.
    *
-   * @param folder an existing folder for a layer at a time.
+   * @param folder an existing folder that holds one layer at a time.
    * @throws FetchError, OutboundError; ApiError of `unpackTar`.
    */
   async unpack(digest: string, folder: string, unpacked: UnpackedFiles): Promise<void> {
@@ -67,7 +67,7 @@ export class OciRegistry {
     const [first] = elements(member(manifest, 'manifests'));
     if (first !== undefined) {
       const named = member(first, 'digest');
-      // It becomes part of a path.
+      // The digest becomes part of a path.
       if (typeof named !== 'string' || !DIGEST.test(named))
         throw this.failure('its index has a manifest without a sha256 digest');
       manifest = await this.verifiedManifest(named);
@@ -170,8 +170,8 @@ export class OciRegistry {
   }
 
   /**
-   * Returns the header for further requests: the account itself, or a token for a pull, which the registry's own account gets
-   * from a listed host. https://distribution.github.io/distribution/spec/auth/token/
+   * Returns the header for further requests: the account itself, or a pull token, for which the account is sent only to
+   * a listed host. https://distribution.github.io/distribution/spec/auth/token/ /
    */
   private async authorize({ headers, mayNamePrivate }: OutboundResponse): Promise<string> {
     const account = accountAt(new URL(`${this.scheme}://${this.reference.host}/`), this.rules);

@@ -7,7 +7,7 @@ import { ConfigurationError } from '../validation/value-checks.js';
 import type { IncomingFile } from './content-tree.js';
 
 export const SKILL_FILE = 'SKILL.md';
-/** Of a SKILL.md; only its frontmatter is parsed, without a pause: 8 KiB can take 50 ms. */
+/** Maximum length of a SKILL.md's frontmatter; it is parsed without a pause, and 8 KiB can take 50 ms. */
 const MAX_SKILL_FILE_BYTES = 1024 * 1024;
 const MAX_FRONTMATTER = 8 * 1024;
 
@@ -25,7 +25,7 @@ export function skillFrontmatter(
   if (frontmatter.length > MAX_FRONTMATTER)
     return { problem: `${SKILL_FILE}: its frontmatter has more than ${MAX_FRONTMATTER} characters` };
   try {
-    // The line before the frontmatter is the one of ---.
+    // The added line break replaces the opening ---, so that line numbers match the file.
     const { tree } = parseYamlValue(`\n${frontmatter}`, SKILL_FILE);
     return isObject(tree)
       ? { frontmatter: tree }
@@ -39,11 +39,11 @@ export function skillFrontmatter(
 }
 
 /**
- * Compares a SKILL.md with the document of its skill (reference/content): `name` and `description` of the frontmatter must equal
- * the document's, apart from white space around them.
+ * Compares a SKILL.md with the document of its skill (reference/content): `name` and `description` of the frontmatter
+ * must equal the document's, apart from white space around them.
  *
- * @param mayBeDerived whether the document may also have what a source makes of them (reference/sources).
- * @returns the problems, one sentence each.
+ * @param mayBeDerived whether the document may also have the forms that a source derives from them (reference/sources).
+ * @returns the problems, one sentence each. /
  */
 export function skillFileProblems(
   text: string,

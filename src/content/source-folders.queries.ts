@@ -5,13 +5,13 @@ import { SourceFolder } from './content.entity.js';
 
 const BATCH = 1_000;
 
-/** What is known of a folder with the content of a version. */
+/** What is known about a folder with the content of a version. */
 export interface StoredFolder {
-  /** The first commit that had the folder as it is. */
+  /** The first commit that contained the folder in its current state. */
   readonly commit: string;
-  /** The digest of its content; null if that was refused. */
+  /** The digest of its content; null if the content was refused. */
   readonly tree: string | null;
-  /** Why it was refused. */
+  /** Why the content was refused. */
   readonly error: string | null;
 }
 
@@ -34,7 +34,7 @@ export async function recordFolders(
   if (rows.length > 0) await manager.upsert(SourceFolder, rows, ['sourceId', 'key']);
 }
 
-/** Forgets the folders of a source that it does not have any more. */
+/** Forgets the folders that a source no longer has. */
 export async function forgetOtherFolders(
   manager: EntityManager,
   sourceId: number,
@@ -47,13 +47,13 @@ export async function forgetOtherFolders(
   );
 }
 
-/** A version of a source, with what is known of its folder. */
+/** A version of a source, with what is known about its folder. */
 export interface VersionInFolder extends VersionName, StoredFolder {
-  /** Of its document. */
+  /** The digest of its document. */
   readonly digest: Buffer;
 }
 
-/** A version that has its content now. */
+/** A version that now has its content. */
 export interface LinkedVersion extends VersionName {
   readonly entryId: string;
   /** The digest, bytes and number of files of its content. */
@@ -63,10 +63,10 @@ export interface LinkedVersion extends VersionName {
 }
 
 /**
- * Links versions with the content of their folders, where they are served or held with this document. What was refused is not
+ * Links versions that are served or held with this document to the content of their folders. Refused content is not
  * fetched in another way.
  *
- * @returns the served versions that had no such content before.
+ * @returns the served versions that did not have this content before.
  */
 export async function linkFolders(
   manager: EntityManager,

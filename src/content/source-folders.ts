@@ -27,46 +27,46 @@ import {
 } from './source-folders.queries.js';
 import { MANIFEST, type VersionFolder } from './version-folder.js';
 
-/** Folders that are fetched together, and stored in one transaction; uploads wait for it. */
+/** Maximum folders fetched together and stored in one transaction; uploads wait for it. */
 const MAX_FOLDERS_AT_ONCE = 100;
 const MAX_FILES_AT_ONCE = 2 * MAX_FILES;
 const MAX_BYTES_AT_ONCE = 16 * 1024 * 1024;
-/** Audit events of one sync; its own event counts all. */
+/** Maximum audit events about single folders per sync; its own event has the totals. */
 const MAX_EVENTS = 1_000;
 
 /** A folder whose content is about to be stored. */
 interface ReadFolder {
   readonly folder: VersionFolder;
-  /** Where its files are. */
+  /** The folder on disk with its files. */
   readonly directory: string;
   readonly content: IncomingContent | ApiError;
 }
 
-/** What a sync has read of a source that keeps its content in its own repository. */
+/** The result of reading a source that keeps its content in its own repository. */
 interface ReadVersions {
   readonly entries: readonly IncomingVersion[];
   /** The folders of versions, by `versionMapKey`. */
   readonly folders?: ReadonlyMap<string, VersionFolder> | undefined;
-  /** The commit with the folders. */
+  /** The commit that contains the folders. */
   readonly tree: RepositoryTree;
 }
 
 /** The versions of a sync whose content is stored, or was refused. */
 export interface KeptFolders {
-  /** All versions that were read. Those with stored content refer to it. */
+  /** All versions that were read. Those with stored content reference it. */
   readonly entries: readonly IncomingVersion[];
   readonly versions: readonly VersionInFolder[];
-  /** The keys of the folders that the source has now; null if it never had any. */
+  /** The keys of the folders that the source now has; null if it never had any. */
   readonly keys: readonly string[] | null;
-  /** Whether there was no room for some. */
+  /** Whether some did not fit. */
   readonly isFull: boolean;
 }
 
 const FULL = new ApiError('content_full').message;
 
 /**
- * Stores the content of skills and plugins in the repository of their source (reference/content): first the files, so that
- * admission knows them, then in the transaction of the sync the links from versions to them.
+ * Stores the content of skills and plugins from their source's repository (reference/content): first the files, so that
+ * admission can use them, then, in the sync's transaction, the links from versions to files.
  */
 @Injectable()
 export class SourceFolders {
@@ -77,15 +77,15 @@ export class SourceFolders {
     @Inject(contentConfig.KEY) private readonly limits: ConfigType<typeof contentConfig>,
   ) {}
 
-  /** Returns the folders of a source whose content is stored, or was refused, by their keys. */
+  /** Returns the folders of a source whose content was stored or refused, by their keys. */
   known(sourceId: number): Promise<ReadonlyMap<string, StoredFolder>> {
     return storedFolders(this.dataSource.manager, sourceId);
   }
 
   /**
-   * Stores the files of versions, except those of folders that are known.
+   * Stores the files of versions, except for folders that are already known.
    *
-   * @param retries whether to try again what was refused.
+   * @param retries whether to retry refused content.
    * @throws FetchError
    */
   async keep(
@@ -121,7 +121,7 @@ export class SourceFolders {
     };
   }
 
-  /** Links versions with their files, in the transaction that has stored the versions. */
+  /** Links versions to their files, in the transaction that stored the versions. */
   async link(
     manager: EntityManager,
     source: { readonly id: number; readonly name: string; readonly claims: Claims },
@@ -130,7 +130,7 @@ export class SourceFolders {
     const linked = await linkFolders(manager, source.id, versions);
     if (keys !== null) await forgetOtherFolders(manager, source.id, keys);
     if (linked.length === 0) return;
-    // Answers that list content are cached by revision, and searches compare its members.
+    // Responses that list content are cached by revision, and searches compare the members of content.
     await noteChanged(
       manager,
       source.id,
@@ -172,7 +172,7 @@ export class SourceFolders {
     await flush();
   }
 
-  /** Stores folders; without room for all, one after the other. */
+  /** Stores folders; one at a time if there is no room for all. */
   private async write(
     sourceId: number,
     commit: string,
@@ -224,7 +224,7 @@ function* batchesOf(folders: readonly VersionFolder[]): Generator<VersionFolder[
   if (batch.length > 0) yield batch;
 }
 
-/** Writes the files of folders to disk, all from one process, and passes each folder on. */
+/** Writes the files of folders to disk, all from one process, and passes on each folder. */
 async function unpackFolders(
   tree: RepositoryTree,
   folders: readonly VersionFolder[],
@@ -242,7 +242,7 @@ async function unpackFolders(
   const files = unpackings.flatMap((unpacking) => unpacking.files.map((file) => [unpacking, file] as const));
   let next = 0;
   let ended = 0;
-  /** Passes on the folders before this one. */
+  /** Passes on all folders before this one. */
   const endBefore = async (unpacking: Unpacking | undefined) => {
     for (let one = unpackings[ended]; one && one !== unpacking; one = unpackings[ended]) {
       ended += 1;
@@ -261,9 +261,9 @@ async function unpackFolders(
   await endBefore(undefined);
 }
 
-/** One folder that is written to disk. */
+/** A folder that is being written to disk. */
 class Unpacking {
-  /** None if there are too many. */
+  /** Undefined if there are too many files. */
   readonly files: readonly TreeEntry[];
   private readonly unpacked: UnpackedFiles;
   private refusal: ApiError | undefined;

@@ -1,16 +1,19 @@
 import type { TreeEntry } from '../git/repository-tree.js';
 
-/** The manifest that Claude Code reads, and that the other clients read too. */
+/** The manifest for Claude Code, which other clients read too. */
 export const MANIFEST = '.claude-plugin/plugin.json';
 
 /** The folder with the content of a version, in the commit that was read. */
 export interface VersionFolder {
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly path: string;
-  /** Digest of the path, the Git tree, and what is stored of it: while it stays, commit and content of the version stay. */
+  /**
+   * Digest of the path, the Git tree, and the parts that are stored: while it stays the same, so do the commit and
+   * content of the version.
+   */
   readonly key: string;
   /** The files and links that are stored. */
   readonly files: readonly TreeEntry[];
-  /** The manifest that is stored instead of the folder's; null if that stays. */
+  /** The manifest that replaces the folder's; null if the folder's is kept. */
   readonly manifest: string | null;
 }

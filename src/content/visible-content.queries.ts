@@ -17,7 +17,7 @@ from freshness left join (
     and ${hasShownStatus()}
 ) found on true`;
 
-/** Finds the content of what a caller sees, by the conditions of the lists (reference/catalog, reference/content). */
+/** Finds content visible to a caller, by the conditions of the lists (reference/catalog, reference/content). */
 @Injectable()
 export class VisibleContent {
   constructor(

@@ -2,7 +2,7 @@
 const RESERVED = /[<>:"|?*]/;
 const DEVICE = /^(con|prn|aux|nul|com[1-9]|lpt[1-9]|conin\$|conout\$) *(\.|$)/;
 
-/** Returns why Windows cannot check out a file or folder of this name; undefined if it can. */
+/** Returns why Windows cannot check out a file or folder with this name; undefined if it can. */
 export function windowsProblem(segment: string): string | undefined {
   if (RESERVED.test(segment))
     return 'its path has one of < > : " | ? *, which Windows does not allow in names';

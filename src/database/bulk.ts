@@ -44,8 +44,8 @@ export async function updateMany<T extends ObjectLiteral & { id: string }, P ext
 }
 
 /**
- * Reads rows through a cursor, in parts, because parsing a large result blocks the event loop. Requires a transaction.
- * Returns the rows as they were when it began.
+ * Reads rows through a cursor, in batches, because parsing a large result blocks the event loop. Requires a
+ * transaction. Returns the rows as of the time when it began.
  */
 export async function* readInParts<Row>(
   manager: EntityManager,
@@ -104,12 +104,12 @@ function columnsOf<T extends ObjectLiteral>(
   });
 }
 
-/** SQL: the rows whose columns are the parameters, in this order. */
+/** SQL: a table of rows whose columns are the parameters, in this order. */
 function unnested(columns: readonly ColumnValues[]): string {
   return `unnest(${columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(', ')})`;
 }
 
-/** Bytes of texts that are read at once. */
+/** Maximum bytes of texts read at once. */
 const MAX_READ_BYTES = 1_024 * 1_024;
 
 /**

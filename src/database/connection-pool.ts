@@ -5,9 +5,9 @@ import { Semaphore } from '../limits/semaphore.js';
 import { CONNECT_TIMEOUT_MS, type ServerConnections } from './connection.js';
 import { isOutOfConnections } from './database-errors.js';
 
-/** How long a pool makes do with its connections after PostgreSQL refused it another. */
+/** How long a pool uses only its existing connections after PostgreSQL refused it another. */
 const SHORTAGE_MS = 5_000;
-/** First pause of a caller in a pool without connections; doubles with each attempt. */
+/** First pause of a caller when the pool has no connections; doubles with each attempt. */
 const RETRY_MS = 250;
 
 type Connected = (error: Error | undefined, client: pg.PoolClient | undefined, done: Release) => void;

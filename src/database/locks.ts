@@ -25,7 +25,9 @@ async function databaseTime(manager: EntityManager, clock: 'now()' | 'clock_time
  */
 const CONFIGURATION_LOCK = 7_264_018_532;
 
-/** Lock for blocks: shared from the last look at them until the transaction ends, exclusive while they change. */
+/**
+ * Lock for blocks: shared from the last check of the blocks until the transaction ends, exclusive while they change.
+ */
 const ADMISSION_LOCK = 7_264_018_535;
 
 /** Lock for content: exclusive for everything that stores files or deletes unused ones. */
@@ -105,7 +107,8 @@ export async function lockEntry(manager: EntityManager, type: string, name: stri
 }
 
 /**
- * Keeps blocks from changing until the transaction ends. No long work may follow: the change of a block waits for it.
+ * Keeps blocks from changing until the transaction ends. No long work may follow, because a change to a block waits for
+ * it. /
  */
 export async function enterAdmission(manager: EntityManager): Promise<void> {
   await advisoryLock(manager, ADMISSION_LOCK, 'shared');
@@ -134,8 +137,8 @@ export const BULK_WRITERS = `
     and classid = ${BULK_WRITE_LOCK} and objid = $1::int::oid and objsubid = 2 and granted`;
 
 /**
- * Keeps other content from being stored, and unused content from being deleted, until the transaction ends. Call it before
- * all other locks: files may be written for long.
+ * Keeps other content from being stored, and unused content from being deleted, until the transaction ends. Call it
+ * before all other locks, because writing files may take long.
  */
 export async function lockContent(manager: EntityManager): Promise<void> {
   await advisoryLock(manager, CONTENT_LOCK);

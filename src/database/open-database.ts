@@ -91,7 +91,7 @@ export interface OpenDatabase {
   /** A separate pool, like `readiness`. */
   readonly searches: SearchPool;
   readonly readiness: ReadinessPool;
-  /** Not begun: migrations may wait for a busy server. */
+  /** Not started yet, because migrations may wait for a busy server. */
   readonly watch: ResponseWatch;
   /** Limits concurrent use of `dataSource`. */
   readonly semaphores: PoolSemaphores;

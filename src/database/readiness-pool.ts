@@ -109,7 +109,7 @@ export class ResponseWatch {
   }
 }
 
-// Any other error is a response of PostgreSQL, which has a code, or means that the connection was closed.
+// Any other error is a response from PostgreSQL, which has a code, or means that the connection was closed.
 function isClientTimeout(error: Error): boolean {
   return !('code' in error) && /timeout/i.test(error.message);
 }
