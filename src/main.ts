@@ -27,7 +27,8 @@ interface MigrateOptions {
   destructive: boolean;
 }
 
-// Since Node.js 22.1: later starts load compiled code. Where the cache cannot be written, as in a read-only container, nothing changes.
+// Since Node.js 22.1, later starts load compiled code from a cache. If the cache cannot be written, as in a read-only
+// container, nothing changes.
 (module as { enableCompileCache?: () => unknown }).enableCompileCache?.();
 
 const build = versionReport(buildReport());

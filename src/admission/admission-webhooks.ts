@@ -95,7 +95,7 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
    *
    * @throws ApiError 403 `admission_rejected`; 429 `too_many_requests` if too many of the caller's publications are
    *   waiting.
-   * @throws SemaphoreTimeout if too many other requests wait. A webhook that was not asked has not failed. /
+   * @throws SemaphoreTimeout if too many other requests wait. A webhook that was not asked has not failed.
    */
   async askAboutPublication(
     { source, version, claims, caller }: Publication,

@@ -66,7 +66,7 @@ export class AdmittedItems {
    * Admits items of one source: adds their entries and versions, elects the latest versions, and increments the
    * revision of the source. Replaces versions that are served. Runs in the caller's transaction, which has already
    * compared the items with the blocks. Publications need `addClaimSets` first; synced sources need `BlockSweep.settle`
-   * afterwards. /
+   * afterwards.
    */
   async admit(manager: EntityManager, sourceId: number, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;

@@ -96,7 +96,7 @@ export class BlocksService {
   /**
    * Removes a block, and restores the versions that nothing else holds.
    *
-   * @throws ApiError 404 `block_not_found`, 412 `precondition_failed`. /
+   * @throws ApiError 404 `block_not_found`, 412 `precondition_failed`.
    */
   async remove(
     caller: Caller,

@@ -76,7 +76,7 @@ export class ContentAdmission {
    * Locks the version or item that receives content until the transaction ends, in the lock order of its kind of
    * source. This also delays changes to blocks, so no long work may follow.
    *
-   * @throws ApiError 404 `version_not_found` if it is gone or no longer held for its content. /
+   * @throws ApiError 404 `version_not_found` if it is gone or no longer held for its content.
    */
   async enter(manager: EntityManager, target: ContentTarget): Promise<void> {
     const [source] = await manager.query<{ id: number; kind: string }[]>(

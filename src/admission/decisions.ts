@@ -57,7 +57,7 @@ export class Decisions {
   /**
    * @param seen the item as read without a lock, so that callers who may not decide take no lock.
    * @throws ApiError 404 `item_not_found`; 403 `own_publication`, `not_reviewer`; 409 `digest_mismatch`,
-   *   `already_decided`, `already_approved`, `too_many_comments`. /
+   *   `already_decided`, `already_approved`, `too_many_comments`.
    */
   async decide(
     caller: Caller,
@@ -99,7 +99,7 @@ export class Decisions {
    * A version held only by blocks returns when they are lifted, so withdrawing it would amount to deleting a served
    * version.
    *
-   * @throws ApiError 409 `already_decided`. /
+   * @throws ApiError 409 `already_decided`.
    */
   private checkMayEndApproved(caller: Caller, item: SeenItem, decision: Decision): void {
     if (decision === 'comment') return;

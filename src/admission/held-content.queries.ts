@@ -26,7 +26,7 @@ export class HeldPublications {
 
   /**
    * Returns a held version that the caller published, whether or not its content has arrived. Nobody else may upload
-   * its content: a reviewer must not decide on their own files. /
+   * its content: a reviewer must not decide on their own files.
    */
   async publishedBy(
     caller: Caller,

@@ -16,7 +16,7 @@ const ITEMS_PER_SLICE = 1_000;
 
 /**
  * Deletes decided items older than `audit.retention` in slices. Keeps rejected versions of synced sources, because they
- * keep these versions out. /
+ * keep these versions out.
  */
 @Injectable()
 export class ItemRetention implements OnApplicationBootstrap, OnApplicationShutdown {

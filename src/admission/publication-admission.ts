@@ -77,7 +77,7 @@ export class PublicationAdmission {
    *
    * @param asked the answers of the admission webhooks; null if none was asked.
    * @returns null if the version may be stored.
-   * @throws ApiError 409 `too_many_held`. /
+   * @throws ApiError 409 `too_many_held`.
    */
   async holdPublication(
     manager: EntityManager,

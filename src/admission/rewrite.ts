@@ -15,7 +15,7 @@ export interface RewriteRule {
 
 /**
  * Returns the document with rewritten packages, and the original ones in `_meta`; null if no rule applies. An existing
- * value of that member is dropped: only this server sets it. /
+ * value of that member is dropped: only this server sets it.
  */
 export function rewriteDocument(rules: readonly RewriteRule[], text: string | Buffer): Buffer | null {
   if (rules.length === 0) return null;

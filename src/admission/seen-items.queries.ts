@@ -98,7 +98,7 @@ export class SeenItems {
    * Returns an item if the caller sees it: as a manager of its source, as a reviewer of its name who covers its claims,
    * or as its publisher.
    *
-   * @throws ApiError 404 `item_not_found`. /
+   * @throws ApiError 404 `item_not_found`.
    */
   async load(
     caller: Caller,

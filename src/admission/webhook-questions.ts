@@ -47,7 +47,7 @@ interface Answered {
 
 /**
  * Asks the admission webhooks about held versions, and applies their answers (reference/admission). Holds no database
- * connection while it waits for a webhook, and writes answers one transaction at a time. /
+ * connection while it waits for a webhook, and writes answers one transaction at a time.
  */
 @Injectable()
 export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationShutdown {

@@ -73,7 +73,7 @@ export class AppliedSettings {
   /**
    * Writes the differences from the last applied settings. Call it in a transaction that holds the configuration lock.
    *
-   * @param waiting paths of changed settings that take effect after a restart. /
+   * @param waiting paths of changed settings that take effect after a restart.
    */
   async apply(
     manager: EntityManager,

@@ -29,7 +29,7 @@ interface DifferentRow {
  * SQL: the rows of a table that differ from the declarations in `$1`, a list of objects with the values of the columns
  * and `more`.
  *
- * @param more SQL: an object with values that a row `r` does not contain. /
+ * @param more SQL: an object with values that a row `r` does not contain.
  */
 const differentRows = (table: 'source' | 'registry', more: string) => `
 with declared as materialized (

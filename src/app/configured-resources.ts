@@ -30,7 +30,7 @@ export class ConfiguredResources {
    *
    * @param waiting set for a reload, which syncs only changed sources: paths of settings that take effect after a
    *   restart.
-   * @returns the changes; changes of `auth` only at startup, because each replica reloads them separately. /
+   * @returns the changes; changes of `auth` only at startup, because each replica reloads them separately.
    */
   async apply(config: DeclaredConfig, waiting: readonly string[] | null = null): Promise<Changes> {
     const forms = await this.settings.formsOf(config);

@@ -48,7 +48,7 @@ function matches(filter: Filter, value: number): string {
  *
  * @param actor Number of the parameter of the filter `actor` if an index should serve it. An index returns the events
  *   of a subject, or of a name, in order, but not of both.
- * @param limit Number of the parameter. /
+ * @param limit Number of the parameter.
  */
 function newest(columns: string, where: string, actor: number | undefined, limit: number): string {
   const some = (whose = 'true') =>
@@ -154,7 +154,7 @@ export async function walkEvents(
 /**
  * Returns the roundest position from `low` up to, but excluding, `high`: as a 128-bit number it ends in the most zeros.
  * A cursor with this position reveals roughly how far the walk got, but no ID or time of an event that the caller may
- * not see. /
+ * not see.
  */
 function positionBetween(low: string, high: string): string {
   const before = (id: string) => BigInt(`0x${id.replaceAll('-', '')}`) - 1n;

@@ -72,7 +72,7 @@ class ChangeLimit {
    * Counts a change.
    *
    * @returns a function that undoes the count if the change failed.
-   * @throws ApiError 429 `too_many_requests`. /
+   * @throws ApiError 429 `too_many_requests`.
    */
   count({ caller, context }: Requester): () => void {
     // Subjects may be long.
@@ -113,7 +113,7 @@ export class AuditTrail {
    * Runs a transaction and writes its events. Runs it again after a deadlock or a serialization failure.
    *
    * @param by the requester, or an actor for changes made by the server itself.
-   * @throws ApiError 429 `too_many_requests` if something changed and the requester has reached the limit. /
+   * @throws ApiError 429 `too_many_requests` if something changed and the requester has reached the limit.
    */
   transaction<T>(
     by: Requester | AuditActor,

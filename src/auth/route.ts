@@ -41,7 +41,7 @@ export type RouteAccess = 'public' | 'caller' | 'anyRole' | Role | 'registryList
 
 /**
  * How a route uses the resource it names: `change` requires it to be writable; `put` may also create it; `upload` adds
- * the content of a version, which may be held for it. /
+ * the content of a version, which may be held for it.
  */
 export type ResourceUse = 'read' | 'change' | 'put' | 'upload';
 
@@ -58,7 +58,7 @@ export interface NamedResource {
  * The resource in the path, which the ClaimsInterceptor loads for `@Loaded()`: for consumer routes a VerifiedAccess to
  * `:registry`, which must admit the caller; for routes of `mcp-publisher` the Registry, which must accept publications
  * (reference/publishing); for admin routes the resource, which must be visible to the caller. Checked before reading
- * the body. /
+ * the body.
  */
 export type Loads = 'view' | 'publisher' | NamedResource;
 

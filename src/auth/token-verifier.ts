@@ -329,7 +329,7 @@ function isSameConnection(one: ProviderConfig, other: ProviderConfig): boolean {
 
 /**
  * Runs all checks concurrently. Resolves with the outcomes in the order of the checks, up to the first that is not a
- * refusal: a provider may accept a token only if all earlier ones have refused it. /
+ * refusal: a provider may accept a token only if all earlier ones have refused it.
  */
 async function firstAccepted(checks: readonly TokenCheck[]): Promise<CheckedToken[]> {
   const runs = checks.map(runCheck);

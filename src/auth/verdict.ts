@@ -31,7 +31,7 @@ export type TokenVerdict =
        * - `no_subject`: the token is valid, but has neither a subject nor a client.
        * - `incomplete`: the token is valid, but its claims are incomplete.
        * - `unavailable`: at least one provider that might accept the token is unavailable.
-       * - `limited`: at least one provider was skipped, because the client has too many lookups in progress. /
+       * - `limited`: at least one provider was skipped, because the client has too many lookups in progress.
        */
       readonly kind: 'refused' | 'no_subject' | 'incomplete' | 'unavailable' | 'limited';
       readonly attempts: readonly ProviderAttempt[];

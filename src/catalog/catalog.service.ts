@@ -108,7 +108,7 @@ export class CatalogService {
   /**
    * Returns a client's configuration file or list with all visible servers (reference/client-config).
    *
-   * @param policy set if the registry is a marketplace. /
+   * @param policy set if the registry is a marketplace.
    */
   async clientConfig(
     access: VerifiedAccess,

@@ -81,7 +81,7 @@ export class ViewNames {
    * Returns which of these names are in the view.
    *
    * @param find returns the current view; null if there is none.
-   * @throws ApiError 503 `database_timeout` if the view changes during every read. /
+   * @throws ApiError 503 `database_timeout` if the view changes during every read.
    */
   async among(find: () => Promise<View | null>, asked: readonly EntryName[]): Promise<ShownName[]> {
     const rows = await readCurrent<Row>(this.prepared, find, SOME, {

@@ -27,7 +27,7 @@ export type FailOn = 'none' | 'gain' | 'any';
 
 /**
  * Prints whose access changes from one configuration to another, and how (reference/explain). Returns the exit code: 1
- * if `failOn` lists a change that was found. /
+ * if `failOn` lists a change that was found.
  */
 export async function checkAgainst(config: Config, old: Config, failOn: FailOn = 'none'): Promise<number> {
   const known = await readKnownSources(config);

@@ -25,7 +25,7 @@ import { SourceReader } from '../sync/source-reader.js';
 import { readServerVersion } from './stored-sources.queries.js';
 
 const CONTACT_TIMEOUT_MS = 5_000;
-/** Reading files and repositories takes time. */
+/** Longer, because files and repositories are read. */
 const READ_TIMEOUT_MS = 20_000;
 /** Skipped entries shown per source. */
 const MAX_PROBLEMS = 3;

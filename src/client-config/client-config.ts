@@ -108,7 +108,7 @@ export class ClientConfig {
 
   /**
    * @param form one of `formsOf(client)`.
-   * @param plugins absent if the registry is not a marketplace. /
+   * @param plugins absent if the registry is not a marketplace.
    */
   constructor(
     client: ClientName,

@@ -52,7 +52,7 @@ const JSON_FORMAT: PluginFormat = {
 
 /**
  * Codex: `config.toml` and `requirements.toml` (https://learn.chatgpt.com/docs/config-file/config-reference).
- * Requirements cannot disable a plugin, but their server list keeps the servers of a removed plugin from starting. /
+ * Requirements cannot disable a plugin, but their server list keeps the servers of a removed plugin from starting.
  */
 const CODEX_FORMAT: PluginFormat = {
   install: ({ name, repository }, plugins) =>
@@ -81,7 +81,7 @@ export const PLUGIN_CLIENTS = Object.keys(FORMATS) as readonly ClientName[];
  * Returns the settings that register a marketplace and enable its plugins (reference/client-config).
  *
  * @param plugins their names, in order.
- * @returns null for a client that cannot install plugins from a file. /
+ * @returns null for a client that cannot install plugins from a file.
  */
 export function pluginSettings(
   client: ClientName,

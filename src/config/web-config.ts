@@ -5,7 +5,7 @@ import type { WebSettings } from './config-file.dto.js';
 
 /**
  * @param scopesSupported Optional scopes of the logins that set no `scopes`.
- * @param logo Validated content of the file, in base64. /
+ * @param logo Validated content of the file, in base64.
  */
 export function webOf(web: WebSettings, scopesSupported: readonly string[] = [], logo?: string) {
   return {

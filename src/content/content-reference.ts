@@ -63,7 +63,7 @@ class UnlistedHost extends FetchError {}
  * be contacted; null if the only problem is that no package's host is listed.
  *
  * @param document JSON text.
- * @throws FetchError with the problem of the first package at a listed host, if there is no package to fetch. /
+ * @throws FetchError with the problem of the first package at a listed host, if there is no package to fetch.
  */
 export function referenceOf(document: string, rules: FetchRules): ContentReference | null {
   let isUnlisted = false;

@@ -79,7 +79,7 @@ export class ContentStore {
    *
    * @param digest see `ContentTreeFile`.
    * @param turn waits for a permit to read a chunk.
-   * @throws Error if the file is deleted while being read, because the last version with it is gone. /
+   * @throws Error if the file is deleted while being read, because the last version with it is gone.
    */
   async *read(digest: string, turn: Turn = (work) => work()): AsyncGenerator<Buffer> {
     for (let position = 0, left = 1; left > 0; position += 1) {
@@ -105,7 +105,7 @@ export class ContentStore {
    * Stores files and members as a tree. The tree is deleted again unless the same transaction assigns it to an owner
    * (see `ContentAdmission.attach`). This may take long, so call it before locking entries or sources.
    *
-   * @throws ApiError 413 `content_too_large`, 507 `content_full`. /
+   * @throws ApiError 413 `content_too_large`, 507 `content_full`.
    */
   async write(manager: EntityManager, { files: incoming, ...found }: IncomingContent): Promise<TreeSummary> {
     const files = sortFiles(incoming);
@@ -144,7 +144,7 @@ export class ContentStore {
   /**
    * Deletes trees that no version, held item or source folder uses, then files that no tree uses, up to `rows` of each.
    *
-   * @returns how many files and trees were deleted; null while content is being stored or deleted elsewhere. /
+   * @returns how many files and trees were deleted; null while content is being stored or deleted elsewhere.
    */
   async deleteUnused(rows: number): Promise<number | null> {
     return this.dataSource.transaction(async (manager) => {

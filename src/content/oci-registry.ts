@@ -171,7 +171,7 @@ export class OciRegistry {
 
   /**
    * Returns the header for further requests: the account itself, or a pull token, for which the account is sent only to
-   * a listed host. https://distribution.github.io/distribution/spec/auth/token/ /
+   * a listed host. https://distribution.github.io/distribution/spec/auth/token/
    */
   private async authorize({ headers, mayNamePrivate }: OutboundResponse): Promise<string> {
     const account = accountAt(new URL(`${this.scheme}://${this.reference.host}/`), this.rules);

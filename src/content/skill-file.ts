@@ -43,7 +43,7 @@ export function skillFrontmatter(
  * must equal the document's, apart from white space around them.
  *
  * @param mayBeDerived whether the document may also have the forms that a source derives from them (reference/sources).
- * @returns the problems, one sentence each. /
+ * @returns the problems, one sentence each.
  */
 export function skillFileProblems(
   text: string,

@@ -108,7 +108,7 @@ export async function lockEntry(manager: EntityManager, type: string, name: stri
 
 /**
  * Keeps blocks from changing until the transaction ends. No long work may follow, because a change to a block waits for
- * it. /
+ * it.
  */
 export async function enterAdmission(manager: EntityManager): Promise<void> {
   await advisoryLock(manager, ADMISSION_LOCK, 'shared');

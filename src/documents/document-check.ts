@@ -31,16 +31,16 @@ export function documentDigest(document: string | Buffer): Buffer {
 interface WalkResult {
   /** The number of keys in all objects. */
   readonly keys: number;
-  /** Set if the document is nested too deeply, or has too many values, for the work that each read of it takes. */
+  /** Set if the document is nested too deeply, or has too many values, to be read cheaply every time. */
   readonly beyondLimit: DocumentProblem | undefined;
-  /** Values that cannot be served as they were given. */
+  /** Values that would change when the document is served. */
   readonly unservable: readonly DocumentProblem[];
 }
 
 /**
  * Visits every value of a parsed document, up to the limits of depth and number. Never throws.
  *
- * @param serialized whether the document will be serialized, so that it must not change by that.
+ * @param serialized whether the document will be serialized, which then must not change it.
  */
 function walkDocument(document: unknown, serialized: boolean): WalkResult {
   const counter = new Counter();
@@ -51,12 +51,12 @@ function walkDocument(document: unknown, serialized: boolean): WalkResult {
   return walker;
 }
 
-/** Visits the values of a document that nothing is wrong with. It knows no paths, which makes it several times faster. */
+/** Visits the values of a document without problems. It does not track paths, which makes it several times faster. */
 class Counter {
   keys = 0;
   private values = 0;
 
-  /** Returns whether the value is within the limits, and serializing and parsing it would not change it. */
+  /** Returns whether the value is within the limits and survives serialization and parsing unchanged. */
   finds(value: unknown, levels: number): boolean {
     this.values += 1;
     if (this.values > MAX_DOCUMENT_VALUES) return false;

@@ -81,7 +81,8 @@ function validators(schema: object): Validators {
   const formats = Object.fromEntries(
     Object.entries(DOCUMENT_FORMATS).map(([name, { validate }]) => [name, validate]),
   );
-  // Compiling all schemas takes a quarter of a start, and 9 MiB, so each is compiled when its first document arrives.
+  // Compiling all schemas takes a quarter of the startup time and 9 MiB, so each is compiled when its first document
+  // arrives.
   const compiled = (allErrors: boolean) => {
     let validate: ValidateFunction | undefined;
     return () => (validate ??= new Ajv({ allErrors, formats, ...COMPILED_QUICKLY }).compile(schema));

@@ -144,7 +144,7 @@ function publisherTags(document: Document): string[] {
   });
 }
 
-/** Documents that sources make of skills and plugins have labels beside the publisher block (reference/sources). */
+/** Skill and plugin documents derived by a source have labels beside the publisher block (reference/sources). */
 function statedTags(document: Document): string[] {
   const stated = [...elements(document['tags']), ...elements(document['keywords'])];
   return [...publisherTags(document), ...stated.filter((tag) => typeof tag === 'string')];
@@ -181,7 +181,7 @@ export interface IncomingVersion extends VersionName {
    * Whether the upstream registry marks this version as latest; it is then the newest version here too (reference/catalog).
    */
   readonly isUpstreamLatest?: boolean;
-  /** The digest of its content, if that is stored already. */
+  /** The digest of its content, if the content is already stored. */
   readonly contentTree?: string;
 }
 

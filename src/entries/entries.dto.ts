@@ -17,7 +17,7 @@ const IsProse = decoratorFor(
   (value) => typeof value === 'string' && isProse(value),
   `${DOCUMENT_FORMATS['prose']?.rule}`,
 );
-/** Characters of a name to look for; names are shorter. */
+/** Maximum characters of a name to look for; names are shorter. */
 const MAX_ASKED_NAME = 300;
 
 /** A document under the name of its type (properties added below), with its claims. */

@@ -96,7 +96,7 @@ export class HeldPublicationAnswer {
 export class ManagedVersion {
   version: string;
 
-  /** SHA-256 of the document, as it was published. */
+  /** SHA-256 of the document as published. */
   digest: string;
 
   @ApiProperty({ enum: STATUSES })
@@ -115,7 +115,7 @@ export class ManagedVersion {
   /** Absent if the publisher was anonymous. */
   publishedBy?: PublisherAnswer;
 
-  /** Of skills and plugins. */
+  /** For skills and plugins only. */
   content?: ContentAnswer;
 }
 
@@ -191,7 +191,7 @@ export function describeEntry(
 export class ListedVersion {
   version: string;
 
-  /** SHA-256 of the document, as the source or publisher sent it. */
+  /** SHA-256 of the document as sent by the source or publisher. */
   digest: string;
 
   @ApiProperty({ enum: STATUSES })
@@ -202,7 +202,7 @@ export class ListedVersion {
   @ApiProperty({ format: 'date-time' })
   publishedAt: string;
 
-  /** Of skills and plugins. */
+  /** For skills and plugins only. */
   content?: ContentAnswer;
 }
 

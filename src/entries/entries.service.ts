@@ -56,14 +56,14 @@ export interface MadeOrHeld<T> {
   readonly answer: T;
 }
 
-/** The number of versions that now have the status, or the id of the item if the change waits for review. */
+/** The number of versions that now have the status, or the ID of the item if the change waits for review. */
 interface ChangedStatus {
   readonly entry: Entry;
   readonly count: number;
   readonly held: string | null;
 }
 
-/** Formats the answers to a publication. */
+/** Formats the responses to a publication. */
 export interface PublicationAnswers {
   stored(name: EntryName, claims: Claims, stored: EntryVersion): string;
   held(version: IncomingVersion, claims: Claims, admission: HeldAnswer): string;
@@ -282,7 +282,7 @@ export class EntriesService {
   }
 
   /**
-   * Sets the status of one version, or of all versions if none is given. The answer is the item if the change waits for
+   * Sets the status of one version, or of all versions if none is given. Returns the item if the change waits for
    * review.
    */
   async setStatus(
@@ -327,7 +327,7 @@ export class EntriesService {
     });
   }
 
-  /** Returns what `_meta` says about a change that is held. */
+  /** Returns the `_meta` content that describes a held change. */
   async heldAnswer(caller: Caller, id: string): Promise<HeldAnswer> {
     const { status, reasons } = JSON.parse(await this.items.describe(caller, id)) as HeldAnswer;
     return { id, status, reasons };
@@ -346,7 +346,7 @@ export class EntriesService {
   }
 
   /**
-   * Runs a change of an entry in a transaction, once the entry is locked and loaded like `load`.
+   * Runs a change to an entry in a transaction, once the entry is locked and loaded like `load`.
    *
    * @param prepare long work, done before any lock.
    */
@@ -379,7 +379,7 @@ export class EntriesService {
   }
 }
 
-// Only its publisher learns that a version is held.
+// Only the publisher of a held version learns that it is held.
 function versionExists(
   { name, version }: IncomingVersion,
   because = 'is already published and cannot change: publish a new version',
@@ -397,5 +397,5 @@ function onlyVersion({ versions: [version] }: Entry): VersionSummary {
   return version;
 }
 
-/** The status that needs no review, because nobody gains anything by it. */
+/** Changes to this status need no review, because nobody gains anything by them. */
 const WITHDRAWN = 'deleted';

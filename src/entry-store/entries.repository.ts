@@ -114,7 +114,7 @@ export class EntriesRepository {
   }
 
   /**
-   * Adds a version to an entry, or with a new entry.
+   * Adds a version to an entry, creating the entry if necessary.
    *
    * @param ofEntry the entry, which lacks the version, or the claims of a new one.
    */
@@ -208,7 +208,11 @@ export function targetOf({ type, name }: EntryName, source: string, version?: st
   return { type, name, ...(version === undefined ? {} : { version }), source };
 }
 
-/** Returns the event for a publication. @param claims as shown. */
+/**
+ * Returns the event for a publication.
+ *
+ * @param claims as shown in the audit trail.
+ */
 export function publicationEvent(source: string, version: IncomingVersion, claims: Claims): ChangeEvent {
   const { status, digest } = version;
   return {
@@ -219,7 +223,11 @@ export function publicationEvent(source: string, version: IncomingVersion, claim
   };
 }
 
-/** Returns the event for changed claims of an entry; none if they are unchanged. @param after as shown. */
+/**
+ * Returns the event for changed claims of an entry; none if they are unchanged.
+ *
+ * @param after as shown in the audit trail.
+ */
 export function claimsEvents(entry: Entry, after: Claims): ChangeEvent[] {
   const before = entry.shownClaims;
   if (isDeepStrictEqual(before, after)) return [];

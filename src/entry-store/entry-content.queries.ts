@@ -8,8 +8,8 @@ import { EntryVersion } from './entry.entity.js';
 
 const BATCH = 1_000;
 
-// If a document now names other packages, the old document's content is removed (reference/content). A version that a
-// block held has kept its content.
+// If the document now lists other packages, removes the content of the old document (reference/content). A version that
+// was held by a block keeps its content.
 const QUEUE = `
 with asked as materialized (
   select v.id, e.source_id, nullif(${jsonMember('v.document', 'packages')}, '[]') as packages
@@ -52,12 +52,15 @@ export async function queueContent(
     ]);
 }
 
-/** A stored version, and the digest of content that is stored already. */
+/** A stored version, with the digest of content that is already stored. */
 export interface VersionWithContent extends VersionName {
   readonly tree: Buffer;
 }
 
-/** Gives versions the content that they had, or were judged with, while they were held. Call it before `queueContent`. */
+/**
+ * Gives versions the content that they had while they were held, or that admission judged them with. Call it before
+ * `queueContent`.
+ */
 export async function attachContent(
   manager: EntityManager,
   sourceId: number,
@@ -86,7 +89,7 @@ export async function attachContent(
 
 export const CONTENT_STATUSES = ['stored', 'pending', 'failed', 'none'] as const;
 
-/** A server of a plugin that the other file of servers cannot express. */
+/** A server of a plugin that cannot be expressed in the other format of servers files. */
 export class UntranslatedServerAnswer {
   @ApiProperty({ example: '.mcp.json', description: 'The file in the plugin' })
   file: string;
@@ -137,7 +140,7 @@ export const contentState = (mayFetch: string) =>
     'f.version_id = known.id',
   );
 
-/** Like `contentState`, of the held version `i`. */
+/** Like `contentState`, for the held version `i`. */
 export const itemContentState = (mayFetch: string) =>
   stateOf(mayFetch, '(select i.content_tree as tree) c', 'f.item_id = i.id');
 

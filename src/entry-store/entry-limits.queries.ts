@@ -59,7 +59,7 @@ const BATCH = 1_000;
  * version that exceeds `bytesPerEntry` alone does not keep older ones out.
  *
  * @param candidates all versions of the entry, in any order.
- * @param stored the entry's current size. An entry beyond a lowered limit may stay as large as it is.
+ * @param stored the entry's current size. An entry that exceeds a lowered limit may keep its size, but not grow.
  */
 export async function refusedVersions(
   candidates: readonly StorableVersion[],

@@ -10,16 +10,16 @@ import { summaryOf } from './entry-summary.js';
 import { Entry, EntryVersion, RemovedEntry, versionColumns } from './entry.entity.js';
 import { electLatest, precedes } from './latest-version.queries.js';
 
-/** A published entry, as a further version needs it. */
+/** A published entry, with what publishing another version requires. */
 export interface PublishedEntry {
   readonly id: string;
   readonly sourceId: number;
   /** The claims required to see it. */
   readonly claims: Claims;
-  /** The claims as they were given. */
+  /** The claims as given. */
   readonly shownClaims: Claims;
   readonly size: EntrySize;
-  /** Whether it has the version that is published. */
+  /** Whether it already has the version to be published. */
   readonly hasVersion: boolean;
   readonly latest: { readonly status: Status; readonly versionKey: string };
 }
@@ -36,7 +36,7 @@ interface PublishedRow {
   readonly versionKey: string;
 }
 
-/** Reads the entry that a version is published to; null if its name is new. */
+/** Reads the entry of a version to publish; null if the name is new. */
 export async function findPublished(
   manager: EntityManager,
   { type, name, version }: VersionName,
@@ -65,7 +65,7 @@ export async function findPublished(
 /** An entry to insert. */
 export interface NewEntry {
   readonly sourceId: number;
-  /** The claims as they were given. */
+  /** The claims as given. */
   readonly claims: Claims;
 }
 
@@ -85,7 +85,7 @@ export async function insertEntry(
   return entry.id;
 }
 
-/** A version to insert, with what the database does not know. */
+/** A version to insert, with the values that the database does not know. */
 export interface NewVersion {
   readonly incoming: IncomingVersion;
   readonly publishedBy: Publisher | null;
@@ -93,7 +93,7 @@ export interface NewVersion {
 }
 
 /**
- * Inserts a version that the entry of a locked name does not have yet.
+ * Inserts a version that the entry does not have yet. The caller has locked the name.
  *
  * @param latest the current latest version; null for a new entry.
  */
@@ -139,7 +139,7 @@ export async function noteChanged(
   );
 }
 
-/** Elects the latest versions of entries whose versions changed, and notes the change. */
+/** Elects the latest versions of entries whose versions changed, and calls `noteChanged`. */
 export async function settleVersions(
   manager: EntityManager,
   sourceId: number,
@@ -153,11 +153,16 @@ export async function settleVersions(
  * Bulk statements. Each writes one batch; most take one array parameter per column.
  */
 
-/** How long removals are kept: longer than the hour after which an index reads a source from the beginning. */
+/**
+ * How long removals are kept: longer than an index goes without reading a source (an hour) before it reads it from the
+ * beginning.
+ */
 const REMEMBERED = '2 hours';
-/** How long removed plugins and skills are known, so that clients disable copies (reference/client-config). */
+/**
+ * How long removed plugins and skills are remembered, so that clients disable their copies (reference/client-config).
+ */
 const WITHDRAWN = '1 year';
-/** The kinds of sources that pass their current claims on, to removed entries too. */
+/** The kinds of sources whose current claims apply to their entries, including removed ones. */
 const INHERITING = Object.entries(KINDS).flatMap(([kind, { inheritsClaims }]) =>
   inheritsClaims ? [kind] : [],
 );

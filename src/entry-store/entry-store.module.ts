@@ -5,7 +5,7 @@ import { EntriesRepository } from './entries.repository.js';
 import { Entry } from './entry.entity.js';
 import { PartitionLimit } from './entry-limits.queries.js';
 
-/** Entries and versions as stored: below admission, publishing and syncs, which all write them. */
+/** Stores entries and versions; used by admission, publishing and syncs. */
 @Module({
   imports: [TypeOrmModule.forFeature([Entry]), ClaimSetsModule],
   providers: [EntriesRepository, PartitionLimit],

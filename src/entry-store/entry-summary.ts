@@ -29,12 +29,12 @@ export interface Summary {
   /** Tokens of the packages and remotes of a server: see `serverTokens`. */
   readonly packages?: readonly string[];
   readonly installable: boolean;
-  /** What can run a server: the clients that `client-config` can express it for, and ToolHive. */
+  /** What can run a server: the clients for which `client-config` can express it, and ToolHive. */
   readonly clients?: readonly ServerClient[];
-  /** As the publisher states it. */
+  /** As stated by the publisher. */
   readonly tier?: string;
   readonly stars?: number;
-  /** The date that the document states, in RFC 3339. */
+  /** The date stated in the document, in RFC 3339. */
   readonly updated?: string;
 }
 

@@ -68,7 +68,7 @@ export class Entry {
   @Timestamp({ name: 'claims_changed_at', nullable: true, select: false })
   claimsChangedAt: Date | null;
 
-  /** The revision of the source at the last change of the entry or its versions, or a later one: see `noteChanged`. */
+  /** The revision of the source when the entry or its versions last changed, or a later revision: see `noteChanged`. */
   @Column({ type: 'bigint', default: 0, select: false })
   revision: string;
 
@@ -80,15 +80,15 @@ export class Entry {
     return this.claimSet.claims;
   }
 
-  /** The claims as they were given, for responses. */
+  /** The claims as given, for responses. */
   get shownClaims(): Claims {
     return asGiven(this.claims, this.givenClaims);
   }
 }
 
 /**
- * A removed entry: for indexes in memory, and of plugins and skills for clients that have a copy. An entry with the same name
- * may exist again.
+ * A removed entry, kept for indexes in memory and, for plugins and skills, for clients that have a copy. A new entry
+ * with the same name may exist.
  */
 @Entity('removed_entry')
 @Index('removed_entry_revision', ['sourceId', 'revision'])
@@ -188,7 +188,7 @@ export class EntryVersion {
   @Column({ type: 'text', select: false })
   search: string;
 
-  /** For the ranked search; null until an index needs it if the version was not stored as the latest. */
+  /** Data for the ranked search. If the version was not stored as the latest, null until an index needs it. */
   @Column({ type: 'json', nullable: true, select: false })
   summary: Summary | null;
 }

@@ -28,9 +28,9 @@ import {
   WITHOUT_CLAIMS,
 } from './requirements.js';
 
-/** Who sees which names, before or after a change. */
+/** Who sees which names before or after a change. */
 interface Side {
-  /** The claims of the registry; null for a source, whose registries do not change. */
+  /** The claims of the registry; null for a change to a source, which leaves registries unchanged. */
   readonly gate: Claims | null;
   /** The order of precedence by source id. */
   readonly ranks: ReadonlyMap<number, number>;
@@ -56,8 +56,8 @@ const MAX_LISTED = 20;
 const NOT_OPEN = { anonymousClaims: null, keys: [] };
 
 /**
- * Compares who sees what before and after a change of a source or registry that is not made yet (reference/explain). Callers
- * are represented by the smallest claims that let somebody see an entry before or after.
+ * Compares who sees what before and after a change to a source or registry that has not been made yet
+ * (reference/explain). Callers are represented by the smallest claims that let somebody see an entry before or after.
  */
 @Injectable()
 export class AccessChangesService {
@@ -71,8 +71,8 @@ export class AccessChangesService {
   ) {}
 
   /**
-   * @param stored null for a new registry, whom nobody enters before.
-   * @throws ApiError what PUT answers for these settings.
+   * @param stored null for a new registry, which nobody could enter before.
+   * @throws ApiError the errors of a PUT with these settings.
    */
   async ofRegistry(
     asker: Caller,
@@ -109,7 +109,7 @@ export class AccessChangesService {
 
   /**
    * @param stored null for a new source, which has no entries yet.
-   * @throws ApiError what PUT answers for these settings.
+   * @throws ApiError the errors of a PUT with these settings.
    */
   async ofSource(
     asker: Caller,
@@ -144,7 +144,7 @@ export class AccessChangesService {
       const had = await this.providers(groups, before, compared.before);
       changes.push(changeOf(compared, groups, had, await this.providers(groups, after, compared.after)));
     }
-    // Of entries without claims, which nobody else sees.
+    // For entries without claims, which only super-admins see.
     if (changes.every((change) => sizeOf(change) === 0)) {
       const [had, has] = [before, after].map((side) => groups.map((group) => providerIn(group, side)));
       changes.push(changeOf({ sentence: SUPER_ADMINS }, groups, had ?? [], has ?? []));
@@ -182,8 +182,8 @@ export class AccessChangesService {
   }
 
   /**
-   * Returns callers with a token: for each claim set on each side the smallest claims that show its entries, and for
-   * names in several sources the claims that show all of them.
+   * Returns callers with a token: for each claim set on either side, the smallest claims that show its entries, and for
+   * names in several sources, the claims that show all of them.
    */
   private async holders(
     asker: Caller,
@@ -255,7 +255,7 @@ function ranksOf(sources: readonly number[]): ReadonlyMap<number, number> {
   return new Map(sources.map((source, rank) => [source, rank]));
 }
 
-/** Returns the claims that contain one choice of each list. */
+/** Returns the claims that combine one choice from each list. */
 function allOf(choices: readonly (readonly Claims[])[]): readonly Claims[] {
   return choices.reduce<readonly Claims[]>((found, more) => joined(found, more, MAX_COMPARED), [{}]);
 }

@@ -35,7 +35,7 @@ export interface Identifying {
   readonly oauth: OAuthConfig | null;
   /** Name of the registry that the request reads; null for other requests. */
   readonly reads: string | null;
-  /** Whom that registry admits without a token; null if the asker may not know. */
+  /** The callers that the registry admits without a token; null if the asker may not know. */
   readonly opening: Pick<RegistryConfig, 'anonymousClaims' | 'keys'> | null;
   /** The outcome of the step `token` for a caller without a token whom the registry does not admit. */
   readonly otherwise: StepOutcome;
@@ -105,7 +105,7 @@ async function ofToken(
   const { issuerUrl: iss, audience: aud, groups } = provider;
   const whole = { iss, ...claims };
   const token = { claims: whole, provider };
-  // Questions are also about tokens that have expired since, and a list of claims may omit what every token has.
+  // Questions may be about tokens that have expired since, and a list of claims may omit claims that every token has.
   const refused = jwtRefusal({ aud, ...whole, exp: 1, nbf: undefined }, provider, 0);
   if (refused) return { ...refusedAs('token_invalid', refused.reason), token };
   const fetcher = groups && { groupsOf: refuseToFetch };
@@ -119,7 +119,7 @@ async function ofToken(
   }
 }
 
-// Fetching groups takes the token itself.
+// Fetching groups requires the token itself.
 function refuseToFetch(): never {
   throw new ClaimsIncomplete(
     'the token omits its groups, which the server fetches: list them in groups, without _claim_names and hasgroups',
@@ -178,7 +178,8 @@ export class AssumedCallers {
 
   /**
    * @param reads name of the registry that the request reads; null for other requests.
-   * @throws ApiError 400 `invalid_body` for a provider that does not exist, and for a key that no registry of the asker has.
+   * @throws ApiError 400 `invalid_body` for a provider that does not exist, and for a key that none of the asker's
+   *   registries has.
    */
   async identify(asker: Caller, form: CallerForm, reads: string | null): Promise<IdentifiedCaller> {
     const rights = rightsOf(this.policy, asker);

@@ -22,7 +22,7 @@ import {
 } from './steps.js';
 
 const MAX_NAME = 500;
-/** Limits on assumed claims, which are reasonable because a real token must fit in a header. */
+/** Limits on assumed claims; a real token must fit in a header. */
 const MAX_HELD = 200;
 const MAX_HELD_BYTES = 64 * 1_024;
 const MAX_HELD_DEPTH = 20;
@@ -88,7 +88,7 @@ export class CallerMembers implements CallerForm {
   @Equals(true, { message: 'must be true' })
   anonymous?: boolean;
 
-  /** The name of a registry key, which is not the key itself */
+  /** The name of a registry key, not the key itself */
   @IsOptional() @IsText() key?: string;
 }
 

@@ -135,10 +135,10 @@ export interface ClaimSetCount {
   readonly count: number;
 }
 
-/** Maximum size of the claims that one answer reports, as JSON. */
+/** Maximum size of the claims in one response, as JSON. */
 const MAX_CLAIMS_BYTES = 4 * 1_024 * 1_024;
 
-/** Where a name is: a source that has it, and the claim set of its entry there. */
+/** Where a name is found: a source, and the claim set of its entry there. */
 export interface NamePlace {
   readonly source: number;
   readonly claimSet: number;
@@ -146,7 +146,7 @@ export interface NamePlace {
   readonly isShown: boolean;
 }
 
-/** The names that are in the same places. */
+/** Names that are found in the same places. */
 export interface NameGroup {
   readonly places: readonly NamePlace[];
   readonly count: number;

@@ -58,7 +58,7 @@ export function providerHints(
     .map((key) => `Tokens from provider ${names} never have ${quoted(key)}: it is not mapped in \`claims\``);
 }
 
-/** Claims of a token that describe the token or the person; mappings seldom read them. */
+/** Claims that describe the token or the person; mappings seldom read them. */
 const NOT_FOR_ACCESS: ReadonlySet<string> = new Set(
   (
     'iss sub aud exp nbf iat jti typ azp client_id appid cid ver uti rh ' +

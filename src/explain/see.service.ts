@@ -158,7 +158,7 @@ export class SeeService {
       : [{ step: 'content', outcome: 'passed' }];
   }
 
-  /** Names what is held among what the asker sees, and may know to be part of the registry. */
+  /** Names the held versions among those that the asker sees, and may know to be part of the registry. */
   private async admissionSteps(
     { asker }: Asking,
     { facts, isWhole }: KnownRegistry,

@@ -95,7 +95,10 @@ export class WhoService {
     };
   }
 
-  /** Reports on a source: how much is in it, who sees its entries where they enter a registry, and which ones have it. */
+  /**
+   * Reports on a source: how much it contains, who sees its entries after entering a registry, and which registries
+   * contain it.
+   */
   async ofSource(asker: Caller, source: Source): Promise<SourceAccess> {
     const { claimSets, isCut } = await this.counts.ofSources([source.id], MAX_CLAIM_SETS);
     return {
@@ -134,7 +137,7 @@ export class WhoService {
     };
   }
 
-  /** @param gate the claims of the registry; null: of any. */
+  /** @param gate the claims of the registry; null for any registry. */
   private accessTo(gate: Claims | null, claims: Claims, count: number): ClaimSetAccess {
     const required = [
       gate ? requirementOf((record) => this.policy.mayReach(WITHOUT_CLAIMS, gate, record)) : EVERYBODY,
@@ -165,7 +168,8 @@ export class WhoService {
   /**
    * reference/access: a caller without a token has only the claims that the registry grants them.
    *
-   * @param entries the claims of entries of which the caller must see one; absent: entering is enough.
+   * @param entries the claim sets of entries, of which the caller must see at least one; if absent, entering is enough.
+   *
    */
   private admits(granted: Claims, { claims }: Opening, entries?: readonly Claims[]): boolean {
     const caller = { ...UNIDENTIFIED_CALLER, claims: granted };
@@ -179,7 +183,10 @@ export class WhoService {
     );
   }
 
-  /** Lists the rules that the asker knows; that super-admins manage everything is no secret, only their rules are. */
+  /**
+   * Lists the rules that the asker may know. That super-admins manage everything is public; only the rules that make
+   * someone a super-admin are secret.
+   */
   private managers(
     asker: Caller,
     role: Role,

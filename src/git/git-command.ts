@@ -36,9 +36,9 @@ export const LIMITS: GitLimits = {
   totalMs: 300_000,
   diskBytes: 256 * MIB,
   fileBytes: 64 * MIB,
-  // Up to four processes hold much at the same time: 256 MiB together.
+  // Up to four processes use a lot of memory at the same time: 256 MiB together.
   dataBytes: 64 * MIB,
-  // An honest pack of half a gigabyte takes a few seconds.
+  // A legitimate pack of half a gigabyte takes a few seconds.
   cpuSeconds: 60,
 };
 
@@ -125,8 +125,8 @@ function variablesOf({ protocol, programs }: GitCall): Record<string, string> {
 }
 
 /**
- * Fills the folder with links to the only programs that git may run for us. Otherwise a server could have it run others,
- * such as `http-fetch` with an address of the server's choice (`packfile-uris`).
+ * Fills the folder with links to the only programs that git may run for us. Otherwise a server could make git run
+ * others, such as `http-fetch` with an address of the server's choice (`packfile-uris`).
  *
  * @param execPath the output of `git --exec-path`.
  */

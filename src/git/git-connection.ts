@@ -35,7 +35,7 @@ const DIRECTORY_PREFIX = 'registry-git-';
 /** No fetch takes this long, so an older directory was left behind by a killed server. */
 const LEFTOVER_MS = 60 * 60_000;
 
-/** What ssh itself reports, and what the server writes to its standard error. Git's standard error has neither. */
+/** Messages from ssh itself, and the server's standard error. Git's standard error contains neither. */
 export const SSH_LOG = 'ssh_log';
 export const SSH_SERVER_WORDS = 'ssh_server_words';
 
@@ -182,7 +182,7 @@ interface GitSource {
   readonly origin: Origin;
 }
 
-/** Reads the secrets that the settings of a source name. */
+/** Reads the secrets referenced by the settings of a source. */
 interface SecretFiles {
   secret(path: string, source: GitSource): Promise<string>;
 }

@@ -4,7 +4,7 @@ const NOT_SMART = 'its server does not support the smart Git protocol';
 
 /** Explains git's own messages to operators; the first match wins. */
 const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string])[] = [
-  // These quote what the server sent, so they come first.
+  // These messages quote the server, so they come first.
   [
     /^(fatal|error): (invalid server response|protocol error|expected .* received|unexpected line|unknown object format)/m,
     () => NOT_SMART,
@@ -88,19 +88,18 @@ export function refusesFilters(stderr: string): boolean {
   return /filter '?.*'? not supported|invalid filter|unadvertised object|not our ref/.test(stderr);
 }
 
-/** How git begins a line of a message that the server sent. */
+/** The prefix of lines in which git quotes a message from the server. */
 const REMOTE_LINE = 'remote:';
 
-/**
- * Drops the incomplete first line of truncated messages, and has `explainFailure` trust only the last line.
- */
+/** Drops the incomplete first line of truncated messages, and makes `explainFailure` trust only the last line. */
 export function withoutBeginning(stderr: string): string {
   return `${REMOTE_LINE}\n${stderr.slice(stderr.indexOf('\n') + 1)}`;
 }
 
 /**
- * Separates git's own messages from the server's. Only the first line of a message from the server is sure to begin with
- * `remote:` or `fatal: remote error:`. After the former, git ends with a line of its own; after the latter, it adds nothing.
+ * Separates git's own messages from the server's. Only the first line of a server message is certain to begin with
+ * `remote:` or `fatal: remote error:`. After `remote:`, git ends with a line of its own; after `fatal: remote error:`,
+ * it adds nothing.
  */
 function separate(stderr: string): { own: string; said: string } {
   const [messages = '', ...error] = stderr.split(/^fatal: remote error: /m);
@@ -121,7 +120,7 @@ function separate(stderr: string): { own: string; said: string } {
  * unknown failure, it quotes the server, or git, without secrets.
  *
  * @param secrets the secrets of the repository and its proxy.
- * @param serverWords what the server wrote elsewhere.
+ * @param serverWords the server's output outside git's messages.
  */
 export function explainFailure(
   stderr: string,

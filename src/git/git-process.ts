@@ -74,7 +74,7 @@ export class GitProcess {
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
     });
-    // Without descriptors, there are no pipes, and `error` comes instead of `spawn`.
+    // Without descriptors there are no pipes, and `error` is emitted instead of `spawn`.
     await once(child, 'spawn').catch((error: NodeJS.ErrnoException) => {
       // ENOENT may also mean that the directory is missing.
       throw error.code === 'ENOENT' && existsSync(directory) ? new GitMissingError() : error;
@@ -106,7 +106,10 @@ export class GitProcess {
   }
 }
 
-/** Node cannot limit a child process itself. A limit that the system does not know, or that is lower already, stays as it is. */
+/**
+ * Node cannot limit a child process itself. A limit that the system does not support, or that is already lower, stays
+ * as it is.
+ */
 function limited({ dataBytes, cpuSeconds }: ProcessLimits): string[] {
   const limits = [`ulimit -d ${Math.floor(dataBytes / KIB)}`, `ulimit -S -t ${cpuSeconds}`];
   const script = [...limits.map((limit) => `${limit} 2>/dev/null`), 'exec nice -n 10 git "$@"'].join('; ');

@@ -26,13 +26,13 @@ const MAX_OUTPUT_BYTES = MIB;
 
 const DISK_CHECK_MS = 200;
 
-/** For `info/attributes`, which precedes the attributes of a repository. */
+/** Written to `info/attributes`, which overrides the repository's own attributes. */
 const UNCHANGED = '* -text -ident -filter -working-tree-encoding -export-ignore -export-subst\n';
 
 const OBJECT_ID = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 interface GitEnd extends GitResult {
-  /** What an ssh server wrote to its standard error. */
+  /** The standard error of an ssh server. */
   readonly serverWords?: string | undefined;
 }
 
@@ -98,7 +98,10 @@ export class GitRemote {
     return commit;
   }
 
-  /** Returns the current commit of a tag or branch, a tag first, or of the default branch, using `ls-remote`. */
+  /**
+   * Returns the current commit of a tag or branch (a tag takes precedence), or of the default branch, using
+   * `ls-remote`.
+   */
   async resolve(name: string | undefined): Promise<string> {
     const refs = name === undefined ? ['HEAD'] : [`refs/tags/${name}`, `refs/heads/${name}`, name];
     const commit = await this.firstCommit(refs, []);
@@ -107,13 +110,13 @@ export class GitRemote {
   }
 
   /**
-   * Fetches the commit with its files and writes a tar of a folder, which counts toward `diskBytes`.
+   * Fetches the commit with its files, and writes a folder to a tar file, which counts toward `diskBytes`.
    *
    * @returns the path of the tar; `close` removes it.
    */
   async archive(commit: string, folder: string): Promise<string> {
     if (commit.length === 64) await this.configure('sha256');
-    // Nothing in the repository may change the bytes of its files, or leave files out.
+    // Nothing in the repository may change the bytes of its files or omit files.
     await this.workspace.write('info/attributes', UNCHANGED);
     const fetched = await this.fetch(['--no-filter'], commit);
     if (fetched.code !== 0) throw this.gitFailure(fetched);
@@ -139,7 +142,7 @@ export class GitRemote {
     const commits = new Map(
       listed.split('\n').map((line) => line.split('\t').reverse() as [string, string | undefined]),
     );
-    // The line with ^{} has the commit of an annotated tag.
+    // The line ending in ^{} has the commit of an annotated tag.
     const [commit] = refs.flatMap((ref) => commits.get(`${ref}^{}`) ?? commits.get(ref) ?? []);
     if (commit === undefined || !OBJECT_ID.test(commit)) return undefined;
     if (commit.length === 64) await this.configure('sha256');
@@ -147,9 +150,9 @@ export class GitRemote {
   }
 
   /**
-   * Fetches a commit and its trees, without file contents if the server can leave them out.
+   * Fetches a commit and its trees, without file contents if the server supports that.
    *
-   * @returns its id, and whether file contents must be fetched.
+   * @returns the ID of the commit, and whether file contents must be fetched.
    */
   async fetchCommit(
     settings: SettingsOf<'git'>,
@@ -170,7 +173,7 @@ export class GitRemote {
     return { commit, isPartial };
   }
 
-  /** Fetches objects of a partial commit. Git itself would fetch each when it is read, one after the other. */
+  /** Fetches objects of a partial commit together. Git itself would fetch them one by one as they are read. */
   async fetchObjects(
     ids: readonly string[],
     bounds: Pick<RunOptions, 'diskBytes' | 'tooLarge'> = {},
@@ -182,7 +185,7 @@ export class GitRemote {
     );
   }
 
-  /** Runs a command and passes its output on. */
+  /** Runs a command and streams its output. */
   async stream(
     args: readonly string[],
     consume: (output: AsyncIterable<Buffer>) => Promise<void>,
@@ -261,7 +264,7 @@ export class GitRemote {
         input,
         consume: consume ?? keep,
       });
-      // It may have been filled since the last check.
+      // The disk may have filled up since the last check.
       if ((await this.workspace.bytes()) > diskBytes) fullDisk.abort();
       fullDisk.signal.throwIfAborted();
       return { end: await this.withSshLog(end), output: Buffer.concat(chunks).toString() };

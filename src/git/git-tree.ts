@@ -5,18 +5,21 @@ import type { GitRemote } from './git-remote.js';
 import type { FileMemory, RepositoryTree, TreeEntry } from './repository-tree.js';
 
 const MIB = 1024 * 1024;
-/** Files, folders and links that are listed. */
+/** Maximum files, folders and links to list. */
 const MAX_LISTED = 500_000;
-/** Files of one request. */
+/** Maximum files per request. */
 const FILES_PER_FETCH = 5_000;
 /** Longer than any path that Git stores. */
 const MAX_LINE = 64 * 1024;
 
 const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
-/** A line of `ls-tree`. */
+/** A line of `ls-tree` output. */
 const LISTED = /^(\d+) (\w+) ([0-9a-f]+)\t(.*)$/s;
 
-/** A commit in the local copy of a repository, usually a partial one: file contents are fetched when they are read. */
+/**
+ * A commit in the local copy of a repository, usually a partial one, whose file contents are fetched when they are
+ * read.
+ */
 export class GitTree implements RepositoryTree {
   private readonly fetched = new Set<string>();
 
@@ -26,7 +29,7 @@ export class GitTree implements RepositoryTree {
     private readonly isPartial: boolean,
   ) {}
 
-  /** Fetches the commit that the settings name; `close` also closes the remote. */
+  /** Fetches the configured commit; `close` also closes the remote. */
   static async fetch(remote: GitRemote, settings: SettingsOf<'git'>): Promise<GitTree> {
     const { commit, isPartial } = await remote.fetchCommit(settings);
     return new GitTree(remote, commit, isPartial);
@@ -139,12 +142,12 @@ export class GitTree implements RepositoryTree {
   }
 }
 
-/** Whether Git LFS has the content of the file. */
+/** Whether the file's content is stored in Git LFS. */
 function isLfsPointer(bytes: Buffer): boolean {
   return bytes.subarray(0, LFS_POINTER.length).equals(LFS_POINTER);
 }
 
-/** @param below the folder that was listed, with "/" at its end, or empty. */
+/** @param below the folder that was listed, with a trailing "/"; empty for the root. */
 function entryOf(listed: string, below: string): TreeEntry | null {
   const [, mode, type, id, name] = LISTED.exec(listed.replace(/\0$/, '')) ?? [];
   if (id === undefined || name === undefined) return null;
@@ -180,7 +183,10 @@ class BatchReader {
     this.output = output[Symbol.asyncIterator]();
   }
 
-  /** Skips what is left of the current object. Returns the size of the next; undefined if it is not the blob with this id. */
+  /**
+   * Skips the rest of the current object. Returns the size of the next one; undefined if it is not the blob with this
+   * ID.
+   */
   async next(id: string): Promise<number | undefined> {
     if (!this.isFirst) {
       for (let part = await this.part(); part; part = await this.part());
@@ -202,7 +208,7 @@ class BatchReader {
     for (let part = await this.part(); part; part = await this.part()) yield part;
   }
 
-  /** Reads to the end, so that git ends by itself. */
+  /** Reads to the end, so that git exits normally. */
   async end(): Promise<void> {
     do this.rest = Buffer.alloc(0);
     while (await this.more());

@@ -6,10 +6,10 @@ export interface FileMemory {
 
 /** A file, folder, link or submodule of a commit. */
 export interface TreeEntry {
-  /** From the root of the repository, with "/"; empty for the root itself. */
+  /** Path from the root of the repository, with "/"; empty for the root itself. */
   readonly path: string;
   readonly kind: 'file' | 'folder' | 'link' | 'submodule';
-  /** The object id of the blob or tree: equal ids have equal content. */
+  /** The object ID of the blob or tree: equal IDs mean equal content. */
   readonly id: string;
   readonly isExecutable: boolean;
 }
@@ -24,15 +24,15 @@ export interface RepositoryTree {
   find(path: string): Promise<TreeEntry | null>;
 
   /**
-   * Lists everything below a folder, at any depth, in the order of Git's trees: each folder before what is in it.
+   * Lists everything below a folder, at any depth, in the order of Git's trees: each folder before its contents.
    *
    * @throws FetchError if there is more than the limit.
    */
   list(folder: string, each: (entry: TreeEntry) => void): Promise<void>;
 
   /**
-   * Reads files and the targets of links, in their order, and fetches all missing ones together. Gives null for a file of
-   * more than `maxBytes`.
+   * Reads files and link targets, in order, fetching all missing ones together. Yields null for a file of more than
+   * `maxBytes`.
    *
    * @throws FetchError
    */
@@ -50,13 +50,13 @@ export interface RepositoryTree {
    */
   readWhole(file: TreeEntry, memory: FileMemory): Promise<{ bytes: Buffer; digest: Buffer }>;
 
-  /** Like `read`, for files of any size. What `each` leaves unread is skipped. */
+  /** Like `read`, for files of any size. Skips any bytes that `each` leaves unread. */
   stream(
     files: readonly TreeEntry[],
     each: (file: TreeEntry, size: number, parts: AsyncIterable<Buffer>) => Promise<void>,
   ): Promise<void>;
 
-  /** Fetches the files that are not local yet, all together. */
+  /** Fetches all files that are not local yet, in one request. */
   prefetch(files: readonly TreeEntry[]): Promise<void>;
 
   /** Removes the local copy. */

@@ -28,9 +28,9 @@ export interface BodyOptions {
   readonly maxBytes: number;
   /** An absent body counts as `{}`. */
   readonly isOptional: boolean;
-  /** The media type of a body that is not parsed; absent: JSON. */
+  /** The media type of a body that is not parsed; if absent, the body is JSON. */
   readonly bytesOf?: string | undefined;
-  /** Absent: the body contains no document. */
+  /** Absent if the body contains no document. */
   readonly document?: DocumentIn | undefined;
 }
 

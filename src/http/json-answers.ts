@@ -74,7 +74,7 @@ export type Coding = (typeof CODINGS)[number];
 /** Smaller responses gain nothing from compression; larger ones would keep a thread busy for too long. */
 const MIN_COMPRESSIBLE_BYTES = 1_000;
 const MAX_COMPRESSIBLE_BYTES = 4 * 1024 * 1024;
-/** Half the processor time of the next levels, for a tenth more bytes (docs/performance.md). Results are reused. */
+/** Uses half the processor time of the next level, for a tenth more bytes (docs/performance.md). Results are reused. */
 const LEVEL = 4;
 
 /** A JSON response that is sent many times, with its ETag and its compressed encodings, created on first use. */

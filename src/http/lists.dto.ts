@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { IsOptional, IsString, MaxLength } from 'class-validator';
 import { IsPageLimit, IsStorable } from '../validation/decorators.js';
 
-/** Without `limit`, lists are complete, except that an answer ends at 1 MiB. */
+/** Without `limit`, lists are complete, except that a response ends at 1 MiB. */
 export class AdminListParameters {
   /** `metadata.nextCursor` of the previous page */
   @IsOptional() @IsString() cursor?: string;
@@ -13,7 +13,7 @@ export class AdminListParameters {
 
 /** The parameters of lists of sources and registries. */
 export class ResourceListParameters extends AdminListParameters {
-  /** A part of the name; case does not matter */
+  /** A part of the name, ignoring case */
   @IsOptional() @IsStorable() @MaxLength(500) search?: string;
 }
 

@@ -56,7 +56,7 @@ function checksum(payload: Buffer): Buffer {
 export interface AdminListQuery {
   readonly cursor?: string;
   readonly limit?: string;
-  /** A part of the names; case does not matter. */
+  /** A part of the names, ignoring case. */
   readonly search?: string;
 }
 
@@ -86,11 +86,12 @@ const ENVELOPE_BYTES = 1_024;
 /**
  * Returns one page of a list as JSON: up to `limit` items, otherwise as many as fit into 1 MiB, and at least one.
  *
- * @param member the member of the answer with the items, also the name of the list in cursors.
+ * @param member the member of the response with the items; also the name of the list in cursors.
  * @param rows the names that the caller may see, in order, without duplicates.
  * @param isByName whether the rows are ordered by name, so that a page can continue after a deleted name. Otherwise the
  *   list starts over after a deleted name, because repeated items do less harm than missing items.
- * @param load returns items for the first of these rows; rows that are gone are left out. Returns none only if all are gone.
+ * @param load returns items for the first of these rows; rows that are gone are left out. Returns none only if all are
+ *   gone.
  * @throws ApiError 400 `invalid_cursor`.
  */
 export async function listPage<R extends { readonly name: string }>(

@@ -41,7 +41,7 @@ export interface RequestContext {
   readonly traceId?: string;
   /** The peer address of the connection. */
   readonly sourceIp: string | null;
-  /** What the request holds of the limits on concurrency. */
+  /** The concurrency permits that the request holds. */
   readonly permit?: Permit;
 }
 
@@ -68,8 +68,8 @@ declare module 'node:http' {
     /** Shown in the log, in errors and in `X-Request-Id`. */
     id: string;
     /**
-     * Identifies the caller again, for responses that take long. Throws or rejects if the caller would be refused now, or
-     * has other claims. Set by the AuthGuard.
+     * Identifies the caller again, for responses that take long. Throws or rejects if the caller would now be refused,
+     * or has other claims. Set by the AuthGuard.
      */
     identifyAgain?: () => void | Promise<void>;
   }
@@ -102,7 +102,7 @@ export function isForAddress(request: IncomingMessage): boolean {
   return isIP(withoutPort(requestedHost(request) ?? '').replace(/^\[(.*)\]$/, '$1')) !== 0;
 }
 
-/** Returns whether an address of a socket is reachable only from this machine. */
+/** Returns whether a socket's address is reachable only from this machine. */
 export function isLoopbackAddress(address: string): boolean {
   const host = address.replace(/^::ffff:/i, '');
   return isLoopbackHost(host.includes(':') ? `[${host}]` : host);

@@ -8,10 +8,9 @@ const waiting: (() => void)[] = [];
 let began = -Infinity;
 
 /**
- * Shares the event loop: long computations call `pause()` often and yield after each slice of 2 ms: a request that waits for
- * one in each of its steps is still fast. All computations
- * share the same slices, with other work in between, so a hundred computations delay other requests no longer than one
- * does.
+ * Shares the event loop: long computations call `pause()` often and yield after each slice of 2 ms, so that even a
+ * request that waits for a slice in each of its steps stays fast. All computations share the same slices, with other
+ * work in between, so a hundred computations delay other requests no longer than one does.
  */
 export class TimeSlice {
   async pause(): Promise<void> {
@@ -44,7 +43,11 @@ export type InSteps = (
   size: number,
 ) => Promise<void>;
 
-/** Yields between steps. @param goOn throws when the computation must end. */
+/**
+ * Yields between steps.
+ *
+ * @param goOn throws when the computation must end.
+ */
 export function stepping(goOn: () => void): InSteps {
   const slice = new TimeSlice();
   return async (length, step, size) => {

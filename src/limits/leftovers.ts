@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** In the names of this process's temporary directories: where it runs, and when it started. */
+/** Part of the names of this process's temporary directories: where it runs and when it started. */
 const PLACE = createHash('sha256').update(`${hostname()} ${process.pid}`).digest('hex').slice(0, 12);
 const RUN = Math.round(performance.timeOrigin).toString(36);
 

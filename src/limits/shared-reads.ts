@@ -69,8 +69,8 @@ export class SharedReads<Key, Value> {
 }
 
 /**
- * Returns the promise of this key, made on first use. A rejected one is not remembered: the next call makes another, because a
- * failure may be transient, such as too many open files.
+ * Returns the promise for this key, creating it on first use. A rejected promise is not cached: the next call creates
+ * another, because a failure may be transient, such as too many open files.
  */
 export function remembered<Key, Value>(
   promises: Map<Key, Promise<Value>>,

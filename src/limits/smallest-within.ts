@@ -1,6 +1,6 @@
 /**
- * Returns the smallest items whose sizes together are within a limit, in the order given. A publisher's large items thus
- * take no room from small ones.
+ * Returns the smallest items whose sizes together are within a limit, in the order given. So a publisher's large items
+ * do not displace small ones.
  *
  * @param items distinct objects.
  */

@@ -3,11 +3,11 @@ import { readEnvironment } from '../config/environment.js';
 import { GitProcess } from '../git/git-process.js';
 
 /**
- * Starts a git command on a local repository, without network.
+ * Starts a git command on a local repository, without network access.
  *
  * @param directory The repository.
  * @param signal Kills git and its child processes.
- * @param protocol The protocol version that a client asks `upload-pack` for, as GIT_PROTOCOL.
+ * @param protocol The protocol version requested by the client of `upload-pack`, for GIT_PROTOCOL.
  * @throws as GitProcess.start.
  */
 export function startLocalGit(
@@ -39,7 +39,7 @@ export async function runLocalGit(
   git.stderr.on('data', (chunk: Buffer) => (messages = `${messages}${chunk}`.slice(0, MAX_MESSAGES_LENGTH)));
   try {
     for await (const chunk of input) {
-      // If git exits before it has read its input, its exit code says why.
+      // If git exits before it has read its input, its exit code explains why.
       if (git.stdin.destroyed) break;
       if (!git.stdin.write(chunk))
         await Promise.race([once(git.stdin, 'drain').catch(() => undefined), git.code]);

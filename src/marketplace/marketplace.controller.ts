@@ -39,7 +39,7 @@ export class MarketplaceController {
   }
 }
 
-/** Serves the plugins of a marketplace one by one (reference/marketplace). */
+/** Serves the plugins of a marketplace one at a time (reference/marketplace). */
 @ApiTags('catalog')
 @Controller(`registry/:registry/${ARCHIVES}/:type/:namespace/:name`)
 export class PluginArchiveController {
@@ -76,7 +76,7 @@ export class PluginArchiveController {
   }
 }
 
-/** Enough for the commits and objects of a client with thousands of them. */
+/** Enough for a client with thousands of commits and objects. */
 const MAX_COMMAND_BYTES = 1_024 * 1_024;
 
 /** Serves the Git repository of a view over the smart HTTP protocol, for fetching only (reference/marketplace); see gitprotocol-http. */
@@ -97,7 +97,7 @@ export class RepositoryController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    // Without a service, the client asks for the files of the repository.
+    // Without a service, the client requests the repository's files directly.
     if (service !== 'git-upload-pack') throw new ApiError('route_not_found');
     await this.uploadPack.send(access, { kind: 'advertisement' }, request.header('git-protocol'), response);
   }

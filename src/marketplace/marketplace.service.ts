@@ -54,22 +54,23 @@ import {
   type EntryFile,
 } from '../content/entries-with-content.queries.js';
 
-/** Paths below the registry's: the repository, and the plugins as zip files. */
+/** Paths below the registry's path: the repository, and the plugins as zip files. */
 export const REPOSITORY = 'git/marketplace.git';
 export const ARCHIVES = 'x/marketplace';
 
 /** Part of every key: changes with the format of the tree. */
 const FORMAT = 3;
-/** Plugins of one marketplace; one takes about 2 KiB. */
+/** Maximum plugins per marketplace; each takes about 2 KiB. */
 const MAX_PLUGINS = 10_000;
 /**
- * Limits on what is held in memory to build a repository: characters of paths, and bytes of manifests, and of files of servers.
+ * Limits on the data in memory while a repository is built: characters of paths, bytes of manifests, and bytes of
+ * servers files.
  */
 const MAX_PATH_LENGTH = 16 * 1_024 * 1_024;
 const MAX_MANIFESTS_BYTES = 4 * 1_024 * 1_024;
 const MAX_SERVERS_BYTES = 16 * 1_024 * 1_024;
 
-/** How long a request waits for its repository: the connection would be closed as idle after 120 s. */
+/** How long a request waits for its repository. After 120 s, the connection would be closed as idle. */
 const MAX_WAIT_MS = 90_000;
 const STILL_BUILDING = 'The marketplace is still being built: try again shortly';
 /** After a longer wait, the caller's view is verified again. */
@@ -85,7 +86,7 @@ interface Marketplace {
 /** Serves the plugins and skills that a caller sees as a marketplace (reference/marketplace). */
 @Injectable()
 export class MarketplaceService {
-  /** Lists of plugins that are read at once. */
+  /** Maximum number of plugin lists being read at once. */
   private readonly reading = new Semaphore(1);
 
   constructor(
@@ -101,7 +102,7 @@ export class MarketplaceService {
   ) {}
 
   /**
-   * Returns the marketplace file for clients that fetch the plugins one by one.
+   * Returns the marketplace file for clients that fetch plugins one at a time.
    *
    * @param source where they fetch them: `git` from the repository, `archive` as zip files.
    * @throws ApiError 404 `marketplace_not_found`, 507 `marketplace_too_large`.
@@ -154,9 +155,9 @@ export class MarketplaceService {
   /**
    * Returns a client's file: its servers, its lists, its managed settings, or the settings that install the plugins.
    *
-   * @param request absent outside a request: no key and no address of it is in the file then.
-   * @throws ApiError 400 `invalid_parameter` for a form that the client does not have, and for plugins where the registry has
-   *   no marketplace; 507 `marketplace_too_large`.
+   * @param request absent outside a request; the file then contains no key and no address from it.
+   * @throws ApiError 400 `invalid_parameter` for a form that the client does not support, and for plugins if the
+   *   registry has no marketplace; 507 `marketplace_too_large`.
    */
   async clientFile(
     access: VerifiedAccess,
@@ -195,7 +196,7 @@ export class MarketplaceService {
     return new CachedJson([settings.text], { 'Content-Type': settings.mediaType, 'X-Omitted-Count': '0' });
   }
 
-  /** Returns the names of plugins that clients may have installed, and that are not in the marketplace any more. */
+  /** Returns the names of plugins that clients may have installed and that are no longer in the marketplace. */
   private async withdrawn(access: VerifiedAccess): Promise<string[]> {
     const names = new Set((await this.withdrawnPlugins.namesFor(access)).map(pluginNameOf));
     if (names.size === 0) return [];
@@ -207,7 +208,10 @@ export class MarketplaceService {
     return [...names].sort();
   }
 
-  /** Returns a URL below the registry's for the sender of this request. It contains their key, which nobody else may see. */
+  /**
+   * Returns a URL below the registry's URL for the sender of this request. It contains their key, which nobody else may
+   * see.
+   */
   private urlFor({ registryName }: VerifiedAccess, path: string, request?: Request): string {
     const { oauth } = this.authentication;
     const host = (request && requestedHost(request)) ?? 'localhost';
@@ -217,10 +221,11 @@ export class MarketplaceService {
   }
 
   /**
-   * Returns the repository of the caller's view, as it is after the wait for the repository.
+   * Returns the repository of the caller's view, which is determined after the wait for the repository.
    *
    * @param gone aborts when the caller no longer waits.
-   * @throws ApiError 404 `marketplace_not_found`, 507 `marketplace_too_large`, 503 `overloaded`; as `RegistryViews.verify`.
+   * @throws ApiError 404 `marketplace_not_found`, 507 `marketplace_too_large`, 503 `overloaded`; as
+   *   `RegistryViews.verify`.
    */
   async repository(access: VerifiedAccess, gone: AbortSignal): Promise<RepositoryLease> {
     const late = new AbortController();
@@ -266,7 +271,7 @@ export class MarketplaceService {
     return plugins;
   }
 
-  /** Returns the texts that depend on the plugin's name, or are translated, within the limits. */
+  /** Returns the texts that depend on the plugin's name or are translated, within the limits. */
   private async textsFor(plugins: readonly MarketplacePlugin[]): Promise<PluginTexts> {
     const manifests = await this.textsOf(manifestsIn(plugins), MAX_MANIFESTS_BYTES);
     const servers = await this.textsOf(serversFilesIn(plugins), MAX_SERVERS_BYTES);
@@ -286,7 +291,7 @@ export class MarketplaceService {
       limit: MAX_PLUGINS + 1,
     });
     if (versions.length > MAX_PLUGINS) throw new ApiError('marketplace_too_large');
-    // Without the ids, which differ between databases.
+    // Without the IDs, which differ between databases.
     const contents = versions.map((each) => [each.type, each.name, each.version, each.document, each.tree]);
     const key = createHash('sha256')
       .update(JSON.stringify([FORMAT, settingsOf(access), contents]))

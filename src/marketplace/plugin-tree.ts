@@ -14,7 +14,7 @@ import {
   translatedServers,
 } from '../members/translated-servers.js';
 
-/** An entry under the name by which clients install it. */
+/** An entry under the name with which clients install it. */
 export type Plugin<Entry extends EntryWithContent> = Entry & { readonly pluginName: string };
 export type ListedPlugin = Plugin<EntryWithContent>;
 export type MarketplacePlugin = Plugin<EntryWithFiles>;
@@ -45,7 +45,7 @@ export function pluginsOf<Entry extends EntryWithContent>(entries: readonly Entr
     .sort((one, other) => (one.pluginName < other.pluginName ? -1 : 1));
 }
 
-/** Where clients look for the manifest of a plugin, in lower case. */
+/** Where clients look for a plugin's manifest, in lower case. */
 const MANIFESTS: ReadonlySet<string> = new Set([
   '.claude-plugin/plugin.json',
   '.codex-plugin/plugin.json',
@@ -54,7 +54,7 @@ const MANIFESTS: ReadonlySet<string> = new Set([
   '.plugin/plugin.json',
   'plugin.json',
 ]);
-/** Every plugin has these: the first is read by all clients but Cursor. */
+/** Every plugin has these. All clients but Cursor read the first. */
 const REQUIRED = ['.claude-plugin/plugin.json', '.cursor-plugin/plugin.json'];
 /** The manifest of Agent Plugins 1.0. */
 const PORTABLE_MANIFEST = 'plugin.json';
@@ -69,7 +69,7 @@ export function manifestsIn(plugins: readonly MarketplacePlugin[]): EntryFile[] 
   );
 }
 
-/** Returns the files of servers whose text `marketplaceTree` needs: those of plugins that have one of the two alone. */
+/** Returns the servers files whose text `marketplaceTree` needs: those of plugins that have only one of the two. */
 export function serversFilesIn(plugins: readonly MarketplacePlugin[]): EntryFile[] {
   return plugins.flatMap(({ type, files }) => {
     const file = type === 'plugin' ? onlyServersFile(files) : undefined;
@@ -78,10 +78,11 @@ export function serversFilesIn(plugins: readonly MarketplacePlugin[]): EntryFile
 }
 
 /**
- * Returns the smallest files that fit together, by digest. Of the others, manifests are generated, and servers are not
+ * Returns the smallest files that fit together, by digest. For the others, manifests are generated and servers are not
  * translated.
  *
- * @param files those of all plugins, in order: each appears in the repository, also of equal ones.
+ * @param files those of all plugins, in order; equal files count once for each plugin, because each appears in the
+ *   repository.
  */
 export function withinBytes(files: readonly EntryFile[], maxBytes: number): string[] {
   const totals = new Map<string, number>();
@@ -91,9 +92,9 @@ export function withinBytes(files: readonly EntryFile[], maxBytes: number): stri
 
 /** Texts by digest. */
 export interface PluginTexts {
-  /** Of `manifestsIn`. */
+  /** The files that `manifestsIn` returned. */
   readonly manifests: ReadonlyMap<string, string>;
-  /** Of `serversFilesIn`. */
+  /** The files that `serversFilesIn` returned. */
   readonly servers: ReadonlyMap<string, string>;
 }
 
@@ -106,7 +107,7 @@ function isManifest({ path }: EntryFile): boolean {
  * CLI, Codex and Cursor, and each plugin below `plugins/`. Depends only on the arguments, and contains neither callers
  * nor addresses.
  *
- * @param texts those that are missing are replaced: see `withinBytes`.
+ * @param texts missing texts are replaced: see `withinBytes`.
  */
 export function marketplaceTree(
   { name, owner }: MarketplaceConfig,
@@ -154,7 +155,7 @@ export function marketplaceTree(
 export interface PluginSources {
   /** The URL of the repository. */
   readonly repository: string;
-  /** The URL below which archives are; null: the plugins come from the repository. */
+  /** The URL below which the archives are; null if the plugins come from the repository. */
   readonly archives: string | null;
 }
 
@@ -217,24 +218,25 @@ export function filesOf(plugin: MarketplacePlugin, texts: PluginTexts): Reposito
   ];
 }
 
-/** Folders and files that only the clients' own formats know. */
+/** Folders and files that exist only in the clients' own formats. */
 const OWN_PARTS =
   /^(?:agents|commands|hooks|monitors|output-styles|rules|themes|workflows|com\.github\.copilot)\/|^(?:hooks|lsp|\.lsp|\.app|settings)\.json$/i;
-/** Members of manifests that say nothing about parts. */
+/** Members of manifests that do not describe parts. */
 const DESCRIBING = new Set(
   '$schema name version description author homepage repository license keywords displayName category tags strict'.split(
     ' ',
   ),
 );
-/** Members that name the default. */
+/** Members whose value is the default. */
 const DEFAULT_PARTS: readonly (readonly [string, RegExp])[] = [
   ['skills', /^(?:\.\/)?skills\/?$/],
   ['mcpServers', /^(?:\.\/)?\.mcp\.json$/],
 ];
 
 /**
- * Returns whether a plugin has parts that Agent Plugins 1.0 does not know, such as commands and hooks. Codex, VS Code and
- * Copilot read nothing else beside a `plugin.json` of Agent Plugins, so such a plugin keeps the clients' own formats.
+ * Returns whether a plugin has parts that Agent Plugins 1.0 does not know, such as commands and hooks. If there is a
+ * `plugin.json` of Agent Plugins, Codex, VS Code and Copilot read nothing else, so such a plugin keeps the clients' own
+ * formats.
  *
  * @param manifests the texts of its manifests.
  */
@@ -259,8 +261,8 @@ function portableManifestOf(plugin: ListedPlugin): object {
 }
 
 /**
- * Returns the manifest with the name and version of the marketplace: Codex refuses other names, clients find updates by
- * the version, and no plugin may take the name of another.
+ * Returns the manifest with the marketplace's name and version: Codex refuses other names, clients detect updates by
+ * the version, and no plugin may take another's name.
  */
 function renamed(text: string, plugin: ListedPlugin): string {
   const manifest = manifestOf(plugin);

@@ -10,14 +10,14 @@ import type { RepositoryFile } from './plugin-tree.js';
 /** Limits of the repositories on disk, in bytes before compression. */
 export interface CacheLimits {
   readonly totalBytes: number;
-  /** Of one repository. */
+  /** Limit of one repository. */
   readonly bytes: number;
-  /** A repository up to this size is small: it waits for no large one, and has room that large ones leave free. */
+  /** A repository up to this size is small: it does not wait for large ones, which leave room for it. */
   readonly smallBytes: number;
-  /** Of one repository. */
+  /** Limit of one repository. */
   readonly files: number;
   readonly buildMs: number;
-  /** How long clients may read a repository, without a break, before it makes room for a smaller one. */
+  /** How long clients may continuously read a repository before it must make room for a smaller one. */
   readonly readMs: number;
 }
 
@@ -30,15 +30,15 @@ export const CACHE_LIMITS: CacheLimits = {
   buildMs: 300_000,
   readMs: 60_000,
 };
-/** Small repositories for which large ones leave room. */
+/** Number of small repositories for which large ones leave room. */
 const RESERVED = 4;
 
 const DIRECTORY_PREFIX = 'registry-marketplaces-';
-/** Running servers refresh their directories more often. Longer than a build takes. */
+/** Running servers refresh their directories more often than this. Longer than a build takes. */
 const LEFTOVER_MS = 10 * 60_000;
 const REFRESH_MS = 60_000;
 
-/** What a repository contains. */
+/** The content of a repository. */
 export interface RepositoryPlan {
   /** Equal for equal trees. */
   readonly key: string;
@@ -48,11 +48,11 @@ export interface RepositoryPlan {
 
 interface Stored {
   readonly directory: string;
-  /** The files and folders in the directory. */
+  /** Number of files and folders in the directory. */
   readonly names: number;
   readonly bytes: number;
   users: number;
-  /** Since when clients read it without a break, on the clock of `performance.now()`. */
+  /** When clients began to read it continuously, by `performance.now()`. */
   readSince: number;
   readonly deleted: AbortController;
 }
@@ -65,22 +65,22 @@ export interface RepositoryLease {
 }
 
 /**
- * The bare repositories of views, on this replica's disk (reference/marketplace). Each has a single commit and no object of any other
- * view, so no object id leads to one. The least recently used ones are deleted to make room, then large ones that clients
- * read slowly.
+ * The bare repositories of views, on this replica's disk (reference/marketplace). Each has a single commit and contains
+ * no objects of other views, so no object ID gives access to them. The least recently used ones are deleted to make
+ * room, then large ones that clients read slowly.
  */
 export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('marketplace');
-  /** Least recently used first. */
+  /** Ordered from the least to the most recently used. */
   private readonly stored = new Map<string, Stored>();
   private readonly building = new Map<string, Promise<Stored>>();
-  /** The directories that are being written. */
+  /** Directories that are being written. */
   private readonly unfinished = new Set<string>();
   private readonly smallBuilds: Semaphore;
   private readonly largeBuilds: Semaphore;
   private readonly stopping = new AbortController();
   private refreshing: NodeJS.Timeout | undefined;
-  /** Of stored repositories, and of those that are being built. */
+  /** Of stored repositories and of those being built. */
   private bytes = 0;
 
   constructor(private readonly limits: CacheLimits) {
@@ -96,14 +96,15 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
   /**
    * Returns the repository, building it if it is not on disk.
    *
-   * @param callerKey identifies the caller, for turns: one small and one large repository are built at a time.
-   * @param signal aborts when the caller no longer waits. The build goes on.
+   * @param callerKey identifies the caller: callers take turns, and one small and one large repository are built at a
+   *   time.
+   * @param signal aborts when the caller no longer waits. The build continues.
    * @throws ApiError 507 `marketplace_too_large`, 503 `overloaded`; SemaphoreTimeout; the reason of `signal`.
    */
   async lease(plan: RepositoryPlan, callerKey: string, signal: AbortSignal): Promise<RepositoryLease> {
     for (;;) {
       const found = this.stored.get(plan.key) ?? (await unlessAborted(this.built(plan, callerKey), signal));
-      // It may have been deleted since to make room.
+      // It may have been deleted in the meantime to make room.
       if (this.stored.get(plan.key) !== found) continue;
       const lease = this.use(plan.key, found);
       if (await isIntact(found)) return lease;
@@ -129,7 +130,10 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
     return { directory, deleted: deleted.signal, release: () => void (found.users -= 1) };
   }
 
-  /** Returns the build of this repository. All callers who ask for it while it runs share it, and it continues if they leave. */
+  /**
+   * Returns the build of this repository. Callers who ask for it while it runs share it, and it continues if they
+   * leave.
+   */
   private built(plan: RepositoryPlan, callerKey: string): Promise<Stored> {
     const pending = this.building.get(plan.key);
     if (pending) return pending;
@@ -177,7 +181,7 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
   }
 
   /**
-   * Takes the room for a repository, deleting others if necessary.
+   * Reserves the room for a repository, deleting others if necessary.
    *
    * @throws ApiError 503 `overloaded` if clients are still reading too many of the stored repositories.
    */
@@ -191,14 +195,14 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
         if (this.bytes + bytes <= limit) break;
         if (isSpare(stored)) deleted.push(this.delete(key, stored));
       }
-    // Other builds take room while files are being deleted.
+    // Other builds reserve room while files are being deleted.
     const hasRoom = this.bytes + bytes <= limit;
     if (hasRoom) this.bytes += bytes;
     await Promise.all(deleted);
     if (!hasRoom) throw new ApiError('overloaded');
   }
 
-  /** Deletes a repository and ends the answers that read it. */
+  /** Deletes a repository and ends the responses that read from it. */
   private async delete(key: string, stored: Stored): Promise<void> {
     if (this.stored.get(key) !== stored) return;
     this.stored.delete(key);
@@ -227,7 +231,7 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
     }
   }
 
-  /** Marks the directories as used, and removes what killed servers left. */
+  /** Marks the directories as used, and removes those left by killed servers. */
   private async refresh(): Promise<void> {
     const now = new Date();
     for (const { directory } of this.stored.values())
@@ -236,12 +240,12 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
   }
 }
 
-// Git may have been killed just now.
+// Git may have just been killed.
 async function remove(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true, maxRetries: 3 });
 }
 
-/** Temporary folders are emptied by people and by jobs of the operating system. */
+/** People and cleanup jobs of the operating system empty temporary folders. */
 async function isIntact({ directory, names }: Stored): Promise<boolean> {
   return (await namesIn(directory).catch(() => 0)) === names;
 }
@@ -254,7 +258,7 @@ function sizeOf(file: RepositoryFile): number {
   return 'text' in file ? Buffer.byteLength(file.text) : file.bytes;
 }
 
-/** Clients may fetch objects without their files first. Nothing but `upload-pack` ever runs in the repository. */
+/** Allows clients to fetch objects without file contents first. Only `upload-pack` ever runs in the repository. */
 const CONFIGURATION = `[core]
 	repositoryFormatVersion = 0
 	bare = true
@@ -276,7 +280,7 @@ const CONFIGURATION = `[core]
 const COMMITTER = 'Registry <registry@localhost> 946684800 +0000';
 const MESSAGE = 'Marketplace\n';
 
-/** Writes a bare repository with one commit without parents. */
+/** Writes a bare repository with one commit that has no parent. */
 async function createRepository(
   directory: string,
   files: readonly RepositoryFile[],

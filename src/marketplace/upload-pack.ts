@@ -9,14 +9,14 @@ import { type AbortSource, Semaphore } from '../limits/semaphore.js';
 import { startLocalGit } from './local-git.js';
 import { MarketplaceService } from './marketplace.service.js';
 
-/** Git processes at once; further requests wait. The reserve is for callers with a single request. */
+/** Maximum concurrent Git processes; further requests wait. The reserve is for callers with a single request. */
 const MAX_PROCESSES = 16;
 const RESERVED_PROCESSES = 4;
-/** Running and waiting requests of one caller. */
+/** Maximum running and waiting requests per caller. */
 const MAX_PER_CALLER = 32;
-/** How long one answer may take, also for a client that reads slowly. */
+/** Maximum response time, slow readers included. */
 const MAX_ANSWER_MS = 10 * 60_000;
-/** How long an answer continues before the caller's access is checked again. */
+/** How long a response continues before the caller's access is checked again. */
 const ADMITTED_MS = 1_000;
 
 /** The media types of the smart HTTP protocol (gitprotocol-http). */
@@ -42,7 +42,7 @@ export class UploadPack {
   ) {}
 
   /**
-   * Sends the answer of Git; the promise resolves when it begins.
+   * Sends Git's response; the promise resolves when the response begins.
    *
    * @param protocol The request's `Git-Protocol` header.
    * @throws ApiError as `MarketplaceService.repository`; 429 `too_many_requests`.
@@ -98,7 +98,7 @@ export class UploadPack {
     }
   }
 
-  // Clients that read slowly keep their processes.
+  // Slow readers keep their processes.
   private async permit(key: string, gone: AbortSource): Promise<() => void> {
     const reserved = () => (this.perCaller.held(key) === 1 ? this.reserve.tryAcquire() : undefined);
     return this.processes.tryAcquire() ?? reserved() ?? (await this.processes.acquire(key, gone));
@@ -117,6 +117,6 @@ async function* answerOf(
   if (kind === 'advertisement' && version !== '2')
     yield Buffer.from(`${(SERVICE_LINE.length + 4).toString(16).padStart(4, '0')}${SERVICE_LINE}0000`);
   yield* git.stdout as AsyncIterable<Buffer>;
-  // Git reports refusals, such as objects that it does not have, in its output, and exits with 128.
+  // Git reports refusals, such as for missing objects, in its output, and exits with 128.
   if ((await git.code) === null) throw new Error('git upload-pack was stopped');
 }

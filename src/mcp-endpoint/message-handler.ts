@@ -34,7 +34,7 @@ export interface Skill {
   readonly resources: readonly { readonly uri: string; readonly digest: string; readonly size: number }[];
 }
 
-/** The settings of the SDK server for one message, and what it asks of the registry. */
+/** The settings of the SDK server for one message, and its access to the registry. */
 interface MessageServer {
   readonly info: Implementation;
   readonly instructions: string;
@@ -141,7 +141,7 @@ function resourceOf({ uri, frontmatter: { name, description } }: Skill) {
   return { uri, name, description, mimeType: 'text/markdown' };
 }
 
-/** @throws ProtocolError for a parameter of another type. */
+/** @throws ProtocolError for a parameter of the wrong type. */
 function textIn(params: unknown, name: string): string | undefined {
   const value = member(params, name);
   if (value === undefined || typeof value === 'string') return value;

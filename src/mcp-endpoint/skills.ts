@@ -25,16 +25,16 @@ const MANIFEST = 'SKILL.md';
 /** The limits of the extension: hosts need not load larger skills. */
 const MAX_FILES = 512;
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Skills with a longer SKILL.md are not served: lists read the SKILL.md of each skill. */
+/** Skills with a longer SKILL.md are not served, because lists read the SKILL.md of each skill. */
 const MAX_MANIFEST_BYTES = 256 * 1024;
 /** A longer file is read from the zip file of the skill's content. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
-/** Longer texts are sent as base64, which takes far less time than JSON text. */
+/** Longer texts are sent as base64, which is much faster than JSON text. */
 const MAX_TEXT_BYTES = 1024 * 1024;
-/** Smaller files are answered without waiting for a turn. */
+/** Smaller files are served without waiting for a turn. */
 const LARGE_FILE_BYTES = 64 * 1024;
 const MAX_PAGE_SKILLS = 50;
-/** Characters of cached frontmatter: publishers choose how much a SKILL.md has. */
+/** Maximum characters of cached frontmatter: publishers decide how long it is. */
 const MAX_CACHED_CHARACTERS = 4 * 1024 * 1024;
 
 const TOO_LARGE = 'This file is larger than 4 MiB: read it from the zip file of the content of this skill';
@@ -204,7 +204,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 /** Takes six characters in JSON. */
 const CONTROL = /(?![\n\r\t])\p{Cc}/u;
 
-/** Returns short UTF-8 without control characters as text, which has the digest of the bytes. */
+/** Returns short UTF-8 without control characters as text, so that its digest matches the bytes. */
 function fileOf(uri: string, path: string, bytes: Buffer): SkillFile {
   const known = MEDIA_TYPES[/\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''];
   const text = bytes.length <= MAX_TEXT_BYTES && isUtf8(bytes) ? bytes.toString() : null;

@@ -154,7 +154,7 @@ export class PublisherController {
   @UseGuards(UnsupportedLogin)
   otherLogin(): void {}
 
-  // `mcp-publisher login github` looks for the client id of a GitHub app here, and shows the answer if it is refused.
+  // `mcp-publisher login github` requests the client ID of a GitHub app here, and shows the response if it is refused.
   @Route('GET', 'health', { access: 'public', audit: null, openApi: false })
   @UseGuards(UnsupportedLogin)
   githubLogin(): void {}

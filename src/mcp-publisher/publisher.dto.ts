@@ -33,7 +33,7 @@ export class ValidationAnswer {
 }
 
 export class RegistryTokenAnswer {
-  /** The token from the request, because this server issues none; in anonymous mode, a text that it ignores. */
+  /** The token from the request, because this server issues none; in anonymous mode, a text that the server ignores. */
   registry_token: string;
 
   /** Expiration time in seconds since 1970; absent if the token has no `exp`. */

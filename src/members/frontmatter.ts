@@ -2,28 +2,29 @@ import { parseYamlValue } from '../config/yaml.js';
 import { isObject } from '../json/json-values.js';
 import { ConfigurationError } from '../validation/value-checks.js';
 
-/** What a client reads from the frontmatter of a skill, command or agent. */
+/** The frontmatter of a skill, command or agent as clients read it. */
 export interface Frontmatter {
   readonly name?: string;
   readonly description?: string;
-  /** The text, if its keys may start something; empty if not. */
+  /** The text, if it has keys that may start something; otherwise empty. */
   readonly starts: string;
-  /** False if it may have keys that are not found. */
+  /** False if it may have keys that were not detected. */
   readonly isCertain: boolean;
 }
 
 const FRONTMATTER = /^\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)/s;
 const BEGINNING = /^\ufeff?---[ \t]*\r?\n/;
-/** More is not parsed: 4 KiB can take 25 ms. */
+/** Longer frontmatter is not parsed: 4 KiB can take 25 ms. */
 const MAX_PARSED = 4 * 1024;
-/** The keys that start something, however they are quoted; and escapes, in which a key could hide. */
+/** Matches the keys that start something, however they are quoted, and escapes, which could hide such a key. */
 const STARTS = /(?:hooks|mcp_?servers)["']?\s*[:#]|\\(?:[xuU]|\r?\n)/i;
 
 /**
- * Reads a frontmatter. Many are no valid YAML, which clients accept: only those with keys that start something need be valid.
+ * Reads a frontmatter. Clients accept frontmatter that is not valid YAML, which is common, so only frontmatter with
+ * keys that start something must be valid.
  *
  * @param text the beginning of the file.
- * @param isCut whether the file goes on behind it.
+ * @param isCut whether the file continues after it.
  */
 export function frontmatterOf(text: string, isCut: boolean): Frontmatter {
   const [whole, found] = FRONTMATTER.exec(text) ?? [];
@@ -38,16 +39,16 @@ export function frontmatterOf(text: string, isCut: boolean): Frontmatter {
   };
 }
 
-/** Whether keys of a YAML text may not stand there as they are read: `? key`, aliases, and what is merged into a map. */
+/** Whether a YAML text may have keys that differ from its plain text: `? key`, aliases, and merged maps. */
 export function hidesKeys(yaml: string): boolean {
   return (
     /^[ \t]*(?:-[ \t]+)*\?\s|[{,]\s*\?\s|<<["']?\s*[:#]/m.test(yaml) ||
-    // Text has one of them at times, as in `**` and `&amp;`.
+    // Ordinary text sometimes contains one, as in `**` and `&amp;`.
     (/(?:^|[\s,[{?])&\S/.test(yaml) && /(?:^|[\s,[{?])\*\S/.test(yaml))
   );
 }
 
-/** Returns the map that a YAML text holds; null if it is another value, invalid or too long. */
+/** Returns the map in a YAML text; null if it is another value, invalid or too long. */
 export function keysOf(text: string): Readonly<Record<string, unknown>> | null {
   if (text.length > MAX_PARSED) return null;
   try {
@@ -59,7 +60,7 @@ export function keysOf(text: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** Returns the text of a key without nested keys: on its line, and on the indented lines below it. */
+/** Returns the text of a key without nested keys: the rest of its line and the indented lines below it. */
 function lineOf(block: string, key: 'name' | 'description'): string | undefined {
   const [, text] =
     new RegExp(String.raw`^${key}:[ \t]*(.*(?:\r?\n[ \t]+\S.*|\r?\n(?=[ \t]*\r?\n))*)`, 'm').exec(block) ??

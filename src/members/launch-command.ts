@@ -15,21 +15,21 @@ import { commandsIn, hasExpansion } from './shell-line.js';
 
 /** What a launch command starts. */
 export interface Launch {
-  /** The packages that it downloads or runs, each once. */
+  /** The distinct packages that it downloads or runs. */
   readonly packages: MemberPackage[];
   /** False if the command may start something that cannot be determined from its text. */
   readonly isCertain: boolean;
 }
 
-/** Longer lines, more words, or lines within lines, are not read. */
+/** Longer lines, lines with more words, and more deeply nested lines are not read. */
 export const MAX_LINE = 2_000;
 const MAX_WORDS = 1_000;
 const MAX_DEPTH = 5;
 const MAX_PACKAGES = 50;
 
 /**
- * Returns the packages that a program with arguments starts. Launchers count at every place of a command, because programs
- * such as `env` and `sudo` run what follows them. In doubt, reads more than a client would.
+ * Returns the packages that a program with arguments starts. Finds launchers anywhere in the command, because programs
+ * such as `env` and `sudo` run what follows them. When in doubt, reports more than a client would run.
  *
  * @param command a program, or a whole line.
  */
@@ -40,14 +40,18 @@ export function launchedPackages(
 ): Launch {
   const reader = new LaunchReader();
   reader.readCommand([command, ...args]);
-  // Some clients give both to a shell.
+  // Some clients pass both to a shell.
   if (/\s/.test(command.trim())) reader.readLine([command, ...args].join(' '), false);
   for (const [name, value] of Object.entries(env)) reader.readVariable(name, value);
   if ([command, ...args].some((word) => /\$\(|`/.test(word))) reader.isCertain = false;
   return reader.launch;
 }
 
-/** Returns the packages that a line starts. @param isWindows whether it is for PowerShell or `cmd`. */
+/**
+ * Returns the packages that a line starts.
+ *
+ * @param isWindows whether the line is for PowerShell or `cmd`.
+ */
 export function packagesOfLine(line: string, isWindows = false): Launch {
   const reader = new LaunchReader();
   reader.readLine(line, isWindows);
@@ -98,7 +102,7 @@ class LaunchReader {
       if (variable !== undefined && value !== undefined) this.readVariable(variable, value);
       const name = programOf(word);
       if (name === undefined || word.startsWith('-') || variable !== undefined) continue;
-      // It gets the arguments behind the image.
+      // The container gets the arguments after the image.
       if (words[position - 1] === '--entrypoint') continue;
       const rest = words.slice(position + 1);
       const shell = Object.hasOwn(SHELLS, name) ? SHELLS[name] : undefined;
@@ -111,7 +115,7 @@ class LaunchReader {
     }
   }
 
-  /** npm reads options from variables too. */
+  /** npm also reads options from environment variables. */
   readVariable(name: string, value: string): void {
     if (/^npm_config_package$/i.test(name) && value.length > MAX_LINE) this.isCertain = false;
     else if (/^npm_config_package$/i.test(name))
@@ -132,7 +136,7 @@ class LaunchReader {
       return;
     }
     if (at === -1) {
-      // It reads what another program writes.
+      // Reads the output of another program.
       if (isProgram && rest.every((word) => /^[-/]/.test(word) && word !== '--version'))
         this.isCertain = false;
       this.readLine(rest.join(' '), true);
@@ -150,14 +154,14 @@ class LaunchReader {
     for (const at of lines) {
       const behind = rest.slice(at);
       const text = behind.findIndex((word) => !/^[-+]/.test(word));
-      // Names of options stand before the line: `-co pipefail`.
+      // The names of options come before the line: `-co pipefail`.
       if (behind.slice(0, text).some((word) => /^[-+][a-z]*o/i.test(word))) this.isCertain = false;
       if (text !== -1) this.readLine(behind[text] ?? '', false);
     }
-    // Has long options, several lines, and lines in the word of the option.
+    // Supports long options, several lines, and a line attached to its option.
     if (name === 'fish' && rest.some((word) => /^--(?:init-)?c|^-\w*c./is.test(word))) this.isCertain = false;
     if (lines.length > 0 || !isProgram) return;
-    // It reads what another program writes.
+    // Reads the output of another program.
     let script = 0;
     for (; /^[-+]/.test(rest[script] ?? ''); script += 1) {
       const word = rest[script] ?? '';
@@ -168,7 +172,11 @@ class LaunchReader {
     if (script >= rest.length || /^\/(?:dev|proc)\//.test(rest[script] ?? '')) this.isCertain = false;
   }
 
-  /** Only options and lines are certain that can be nothing else. @param line where the option before a line is; or -1. */
+  /**
+   * The result is certain only if every argument is clearly an option or a line.
+   *
+   * @param line position of the option before a line; -1 if there is none.
+   */
   private readPowerShellOptions(rest: readonly string[], line: number): void {
     const file = rest.findIndex((word) => /^(?:--?|\/)f(?:i|il|ile)?$/i.test(word));
     const isFlag = (word: string | undefined) => word === undefined || /^[-/]+(?:no\w*|sta|mta)$/i.test(word);
@@ -183,7 +191,7 @@ class LaunchReader {
     if (end === undefined && !hasLine && !rest.includes('--version')) this.isCertain = false;
   }
 
-  /** `env -S` splits a text into words. */
+  /** `env -S` splits a string into words. */
   private readSplit(rest: readonly string[]): void {
     for (const [at, word] of rest.entries()) {
       const [, text] = /^(?:-[a-z]*S|--split-string=?)(.*)$/s.exec(word) ?? [];
@@ -202,7 +210,7 @@ class LaunchReader {
       if (Object.hasOwn(node, verb)) node = node[verb];
       else if (word.startsWith('-') || words[next - 1]?.startsWith('-')) args.push(word);
       else {
-        // Compose files and catalogs name images.
+        // Compose files and catalogs refer to images.
         if (hasExpansion(word) || ['compose', 'stack', 'mcp'].includes(verb)) this.isCertain = false;
         return;
       }
@@ -235,11 +243,11 @@ class LaunchReader {
           this.isCertain = false;
           at += hasNext ? 1 : 0;
         } else if (flags.has(option)) {
-          // npm takes them as values.
+          // npm treats them as values.
           if (kind === 'npm' && hasNext && /^(?:true|false|null)$/.test(given ?? '')) this.isCertain = false;
         } else if (values.has(option)) {
           if (option === '--entrypoint') entrypoint = given;
-          // npm takes no option as a value.
+          // npm does not treat an option as a value.
           if (hasNext && !(kind === 'npm' && given?.startsWith('--'))) at += 1;
         } else if (!hasNext) {
           if (mayName(option, launcher)) this.isCertain = false;
@@ -266,7 +274,7 @@ class LaunchReader {
     if (name !== undefined) this.add({ kind: 'npm' }, name + (version ?? ''));
   }
 
-  // uv takes several packages in one value.
+  // uv accepts several packages in one value.
   private listed({ kind }: PackageLauncher, value: string): readonly string[] {
     return kind === 'pypi' ? value.split(/,(?![^[]*\])/) : [value];
   }
@@ -279,11 +287,11 @@ class LaunchReader {
   }
 }
 
-/** Words before a program: keywords and assignments, and the options of a wrapper. */
+/** Words before a program: keywords, assignments, and the options of a wrapper. */
 const KEYWORD = /^(?:if|then|elif|else|while|until|do|!|[{}]|[A-Za-z_]\w*\+?=.*)$/s;
 const WRAPPED = /^(?:-.*|[\d.]+[smhd]?|[A-Za-z_]\w*=.*)$/s;
 
-/** Options of wrappers that have no value. */
+/** Options of wrappers that take no value. */
 const WRAPPER_FLAGS: ReadonlySet<string> = new Set([
   '-0',
   '--',
@@ -293,7 +301,10 @@ const WRAPPER_FLAGS: ReadonlySet<string> = new Set([
   '--preserve-status',
 ]);
 
-/** Returns where the program that a command runs in the end may be: behind the options of a wrapper, whose values are not known. */
+/**
+ * Returns where the program that a command finally runs may be: after the options of a wrapper, some of which may have
+ * values.
+ */
 function programsAt(words: readonly string[]): readonly number[] {
   const found: number[] = [];
   let isWrapped = false;
@@ -310,7 +321,7 @@ function programsAt(words: readonly string[]): readonly number[] {
   return found;
 }
 
-/** Whether an option that is not known may be a short form of one that names packages. */
+/** Whether an unknown option may be a short form of one that names packages. */
 function mayName(option: string, { kind, packages, further, files, lines }: PackageLauncher): boolean {
   const naming = [packages, further, files, lines].flatMap((known) => [...(known ?? [])]);
   if (kind === 'oci') return !option.startsWith('--');
@@ -318,7 +329,7 @@ function mayName(option: string, { kind, packages, further, files, lines }: Pack
   return naming.some((known) => known.startsWith(option));
 }
 
-/** Returns the name of a program without its path, extension and version, in lower case; undefined if it is not known. */
+/** Returns the name of a program without its path, extension and version, in lower case; undefined if it is unknown. */
 function programOf(word: string): string | undefined {
   const base = /[^/\\]*$/.exec(word)?.[0] ?? '';
   if (!/^\[{1,2}$/.test(base) && (hasExpansion(base) || /[{}*?[\]]/.test(base))) return undefined;
@@ -348,7 +359,7 @@ function optionOf(
     return { option: word.slice(0, equals), value: word.slice(equals + 1) };
   const isWhole = [packages, further, files, flags, values].some((known) => known?.has(word));
   if (isWhole || kind === 'npm' || word.startsWith('--')) return { option: word, value: undefined };
-  // Several letters: flags, and at last one that may have a value.
+  // Several letters: flags, the last of which may have a value.
   const letters = [...word.slice(1)];
   const at = letters.findIndex((letter) => !flags.has(`-${letter}`));
   if (at === -1) return { option: `-${letters.at(-1)}`, value: undefined };
@@ -363,11 +374,11 @@ function withPrefix(text: string, prefix: string): string {
   return `${path}${name === '' ? prefix.slice(0, -1) : prefix + name}${version}`;
 }
 
-/** What PowerShell or `cmd` computes, and other characters that they take for a dash. */
+/** Expressions that PowerShell or `cmd` evaluates, and other characters that they treat as a dash. */
 const COMPUTED =
   /[`()![\]]|(?!-)\p{Pd}|(?<!%[a-z_]\w*)%(?![a-z_]\w*%)|(?<!\S)@\w+(?![\w:/-])|(?:^|[\s;|&{])\.\s+["']?\$|\b(?:iex|icm|saps|ipmo|sal|nal|(?:invoke|start|set|new)-(?:expression|command|item|process|job|alias))\b/iu;
 
-/** Makes a line for `cmd` or PowerShell one for a POSIX shell, as far as its words matter. */
+/** Converts a line for `cmd` or PowerShell to one for a POSIX shell, as far as its words matter. */
 function asPosix(line: string): string {
   return line.replaceAll('\\', '/').replaceAll('^', '');
 }

@@ -1,23 +1,23 @@
 import type { PackageKind } from './members.responses.js';
 
-/** How the arguments of a program name packages. */
+/** How the arguments of a program specify packages. */
 export interface PackageLauncher {
   readonly kind: PackageKind;
-  /** Options that name a package; the first argument is then a program in it. */
+  /** Options that specify a package; the first argument is then a program in that package. */
   readonly packages?: ReadonlySet<string>;
-  /** Options that name a further package. */
+  /** Options that specify an additional package. */
   readonly further?: ReadonlySet<string>;
-  /** Options whose value is a file that names packages. */
+  /** Options whose value is a file that lists packages. */
   readonly files?: ReadonlySet<string>;
-  /** Options whose value is a line for a shell. */
+  /** Options whose value is a shell command line. */
   readonly lines?: ReadonlySet<string>;
   /** Options without a value. */
   readonly flags: ReadonlySet<string>;
-  /** Options with another value. */
+  /** Options with any other value. */
   readonly values: ReadonlySet<string>;
   /** How many of the arguments are packages. */
   readonly takes?: 'first' | 'all' | 'none';
-  /** Is put before the name: `npm create x` runs `create-x`. */
+  /** Prefix of the package name: `npm create x` runs `create-x`. */
   readonly prefix?: string;
 }
 
@@ -141,19 +141,19 @@ export function isLauncher(node: PackageLauncher | Subcommands): node is Package
   return typeof node['kind'] === 'string';
 }
 
-/** Shells, and the options before a line for them. */
+/** Shells, and the options before a command line for them. */
 export const SHELLS: Readonly<Record<string, { readonly line: RegExp; readonly isWindows?: true }>> = {
   ...verbs('sh bash zsh dash ksh ash fish busybox', { line: /^[-+][a-z]*c[a-z]*$/i }),
   cmd: { line: /^\/[a-z/]*[ck]/i, isWindows: true },
   ...verbs('powershell pwsh', { line: /^(?:--?|\/)c(?:om?m?a?n?d?)?$/i, isWindows: true }),
 };
 
-/** Programs that run what follows their own options. */
+/** Programs that run the command after their own options. */
 export const WRAPPERS: ReadonlySet<string> = set(
   'env timeout gtimeout nohup sudo doas nice ionice setsid stdbuf exec command builtin time xargs parallel cross-env call start',
 );
 
 /** Programs whose arguments may be code. */
 export const INTERPRETERS = /^(?:node|nodejs|python[\d.]*|ruby|perl|php|deno|bun|tsx|ts-node|osascript|lua)$/;
-/** What such code would mention to start a package. */
+/** Text that such code would contain to start a package. */
 export const MENTION = /\b(?:npx|npm|pnpm|yarn|bunx?|uvx?|pipx?|docker|podman|dnx|dotnet)\b/i;

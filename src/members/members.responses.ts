@@ -3,12 +3,12 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 export const PACKAGE_KINDS = ['npm', 'pypi', 'oci', 'nuget'] as const;
 export type PackageKind = (typeof PACKAGE_KINDS)[number];
 
-/** A package that a launch command names. */
+/** A package in a launch command. */
 export class MemberPackage {
   @ApiProperty({ enum: PACKAGE_KINDS, enumName: 'PackageKind' })
   readonly registryType: PackageKind;
 
-  /** As written; a name on PyPI in its normal form */
+  /** As written, except that names on PyPI are normalized */
   @ApiProperty({ example: '@modelcontextprotocol/server-memory' })
   readonly identifier: string;
 
@@ -36,7 +36,7 @@ export class MemberSkill {
 }
 
 export class MemberHook {
-  /** As the client names it, or `monitors` */
+  /** As named by the client, or `monitors` */
   @ApiProperty({ example: 'PreToolUse' })
   readonly event: string;
 
@@ -46,7 +46,7 @@ export class MemberHook {
   readonly command?: string;
 }
 
-/** What clients find in the content of a version (reference/members). Empty lists are left out. */
+/** The members that clients find in the content of a version (reference/members). Empty lists are omitted. */
 export class Members {
   readonly servers?: MemberServer[];
   readonly skills?: MemberSkill[];
@@ -58,6 +58,6 @@ export class Members {
   /** Paths of the files in `bin/`: programs for the client's shell */
   readonly executables?: string[];
 
-  /** Paths of files that could not be read for certain: every rule about members matches them */
+  /** Paths of files that could not be read reliably: every rule about members matches them */
   readonly unreadable?: string[];
 }

@@ -3,10 +3,10 @@ import { MEMBER_KINDS, type MemberKind } from '../source-kinds/member-kinds.js';
 import { type MemberPackage, type Members, PACKAGE_KINDS } from './members.responses.js';
 import { normalizedPypi, spellingsOf } from './package-names.js';
 
-/** Raised with each change of what `readMembers` returns: stored members of lower versions are computed again. */
+/** Incremented whenever the result of `readMembers` changes: members stored by earlier versions are computed again. */
 export const MEMBERS_VERSION = 2;
 
-/** Returns which of these a version contains. */
+/** Returns which of these kinds a version contains. */
 export function kindsIn(members: Members): MemberKind[] {
   return MEMBER_KINDS.filter((kind) => members[kind] !== undefined);
 }
@@ -16,10 +16,10 @@ function packagesIn({ servers = [], hooks = [], lsp = [] }: Members): MemberPack
   return [...servers, ...hooks, ...lsp].flatMap(({ packages = [] }) => packages);
 }
 
-/** The kinds of members that searches name. */
+/** The kinds of members that searches can name. */
 export const TOKEN_KINDS = ['npm:', 'pypi:', 'oci:', 'nuget:', 'url:', 'hook:', 'skill:'] as const;
 
-/** Returns how searches name the members: `npm:left-pad`, `hook:pretooluse`. */
+/** Returns the search tokens of the members: `npm:left-pad`, `hook:pretooluse`. */
 export function memberTokens(members: Members): readonly string[] {
   const { servers = [], hooks = [], skills = [], commands = [], agents = [] } = members;
   return distinct([
@@ -50,7 +50,7 @@ export function memberNames(tokens: readonly string[]): readonly string[] {
     .map((token) => token.slice(token.indexOf(':') + 1));
 }
 
-/** Returns the token that a search names; null if it is of no known kind. */
+/** Returns the token that a search specifies; null if its kind is unknown. */
 export function searchedToken(text: string): string | null {
   const trimmed = text.trim();
   const kind = TOKEN_KINDS.find((known) => trimmed.toLowerCase().startsWith(known));
@@ -60,7 +60,7 @@ export function searchedToken(text: string): string | null {
   return kind + (kind === 'pypi:' ? normalizedPypi(name) : name.toLowerCase());
 }
 
-/** Whether tokens have one; a URL also stands for everything below it. */
+/** Whether tokens include this one; a URL also stands for everything below it. */
 export function hasToken(tokens: readonly string[] | undefined, token: string): boolean {
   if (!tokens) return false;
   return (
@@ -72,7 +72,7 @@ function packageTokens(one: MemberPackage): string[] {
   return spellingsOf(one).map((name) => `${one.registryType}:${name}`);
 }
 
-/** The normal form of a URL, without query and without a slash at its end. */
+/** The normal form of a URL, without query and trailing slash. */
 function urlToken(url: string): string {
   const normal = URL.canParse(url) ? new URL(url).href : url.toLowerCase();
   return `url:${normal.replace(/[?#].*$/s, '').replace(/\/+$/, '')}`;

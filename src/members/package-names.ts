@@ -1,7 +1,7 @@
 import { hasExpansion } from './shell-line.js';
 import type { MemberPackage, PackageKind } from './members.responses.js';
 
-/** A package as a launcher takes it; null if it is a local file; undefined if its name is known only when it runs. */
+/** A package as a launcher reads it; null if it is a local file; undefined if its name is known only at run time. */
 type Named = MemberPackage | null | undefined;
 
 const READERS: Readonly<Record<PackageKind, (text: string) => Named>> = {
@@ -11,7 +11,7 @@ const READERS: Readonly<Record<PackageKind, (text: string) => Named>> = {
   nuget: nugetPackage,
 };
 
-/** Reads what stands where a launcher expects a package. */
+/** Reads the text at a position where a launcher expects a package. */
 export function packageOf(kind: PackageKind, text: string): Named {
   return READERS[kind](text);
 }
@@ -27,7 +27,7 @@ function npmPackage(text: string): Named {
   if (LOCAL.test(text)) return null;
   const at = text.indexOf('@', 1);
   const [name, version] = at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
-  // An alias, or a package of a registry.
+  // An alias, or a package in a registry.
   const target = /^npm:/i.test(text) ? text : /^npm:/i.test(version) ? version : undefined;
   if (target !== undefined) return npmPackage(target.slice('npm:'.length));
   const [, tarball] = TARBALL.exec(text) ?? [];
@@ -37,7 +37,7 @@ function npmPackage(text: string): Named {
     if (LOCAL.test(version)) return null;
     return /[:/]/.test(version) ? npmPackage(version) : found('npm', name, version);
   }
-  // A repository or an archive, whose own name is not known: `owner/name`, `github:…`, a URL.
+  // A repository or an archive, whose package name is unknown: `owner/name`, `github:…`, a URL.
   return found('npm', text);
 }
 
@@ -47,13 +47,13 @@ function unescaped(text: string): string {
 
 const PYPI = /^([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*(.*)$/s;
 
-/** https://packaging.python.org/en/latest/specifications/dependency-specifiers/, and `name@version` of uv. */
+/** https://packaging.python.org/en/latest/specifications/dependency-specifiers/, and uv's `name@version`. */
 function pypiPackage(text: string): Named {
   const trimmed = text.trim();
   if (LOCAL.test(trimmed)) return null;
   if (/^[a-z+]+:\/\//i.test(trimmed)) {
     if (hasExpansion(trimmed.split('/').slice(0, 5).join('/'))) return undefined;
-    // The version of a repository stands behind an @ in its path.
+    // The version of a repository follows an @ in its path.
     const [, url = trimmed, version = ''] = /^([^#]*\/[^@#]*)@([^#]*)/.exec(trimmed) ?? [];
     const [, wheel] = /\/([A-Za-z0-9][\w.]*)-\d[^/]*\.(?:whl|tar\.gz|zip)(?:#.*)?$/.exec(trimmed) ?? [];
     return wheel === undefined ? found('pypi', url, version) : found('pypi', normalizedPypi(wheel));
@@ -86,18 +86,18 @@ function found(registryType: PackageKind, identifier: string, version = ''): Mem
   return { registryType, identifier, ...(isKnown ? { version } : {}) };
 }
 
-/** Returns an image without tag and digest. */
+/** Returns an image without its tag and digest. */
 function untagged(reference: string): string {
   const [tagged = ''] = reference.split('@', 1);
   const colon = tagged.lastIndexOf(':');
   return colon > tagged.lastIndexOf('/') ? tagged.slice(0, colon) : tagged;
 }
 
-/** Ways to write the registry that images without a host come from. */
+/** The spellings of the registry that hosts images without a host. */
 const DOCKER_HUB =
   /^(?:(?:index\.|registry-1\.|registry\.hub\.)?docker\.(?:io|com)\/)?(?:library\/(?=[^/]+$))?/;
 
-/** Returns the identifiers by which a rule or search may name a package, in lower case. */
+/** Returns the identifiers with which a rule or search may refer to a package, in lower case. */
 export function spellingsOf({ registryType, identifier }: MemberPackage): readonly string[] {
   const lower = identifier.toLowerCase();
   if (registryType === 'pypi') return [...new Set([lower, normalizedPypi(lower)])];

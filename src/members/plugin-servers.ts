@@ -10,22 +10,25 @@ import {
   type UntranslatedServer,
 } from './translated-servers.js';
 
-/** The servers of a plugin as client policies list them. Stored beside its members. */
+/** The servers of a plugin as listed in client policies. Stored beside its members. */
 export interface PluginServers {
-  /** The servers, with what the lists of clients depend on. */
+  /** The servers, with the properties that client lists depend on. */
   readonly servers: readonly PluginServer[];
-  /** Those that the marketplace leaves out of the file that it adds. */
+  /** Servers that the marketplace omits from the file that it adds. */
   readonly untranslated: readonly UntranslatedServer[];
 }
 
-/** Characters of the servers as JSON. Of further servers the first names are kept, so that lists count them as omitted. */
+/**
+ * Maximum characters of the servers as JSON. Beyond it only names are kept, as far as they fit, so that lists count
+ * these servers as omitted.
+ */
 const MAX_LENGTH = 256 * 1_024;
 const MAX_DROPPED = 100;
 const MAX_UNTRANSLATED = 100;
 const MAX_NAME = 200;
 
 /**
- * Returns the servers in the files of a plugin as client policies list them. The result depends on the files alone.
+ * Returns the servers in the files of a plugin as listed in client policies. The result depends only on the files.
  *
  * @param configured the servers in the files: see `readMembers`.
  * @param read returns the bytes of a file.
@@ -59,7 +62,7 @@ export async function pluginServersOf<File extends MemberFile>(
   };
 }
 
-/** Without the values of variables, which may be secrets. */
+/** Omits the values of variables, which may be secrets. */
 function listedPart(config: ConfiguredServer['config']): object {
   const kept = ['type', 'command', 'args', 'url'].flatMap((key) => {
     const value = member(config, key);

@@ -31,7 +31,7 @@ const FILES = {
   hooks: ['hooks.json', 'hooks/hooks.json'],
   lspServers: ['.lsp.json', 'lsp.json', '.github/lsp.json'],
   monitors: ['monitors/monitors.json'],
-  // Of a plugin's settings, Claude Code reads a command too.
+  // Claude Code also reads a command from a plugin's settings.
   settings: ['settings.json'],
 } as const;
 const FOLDERS = { skills: ['skills'], commands: ['commands'], agents: ['agents'] } as const;
@@ -40,14 +40,14 @@ type Component = keyof typeof FILES | keyof typeof FOLDERS;
 const MAX_JSON_BYTES = 256 * 1024;
 const MAX_DEPTH = 64;
 const MAX_TEXT_BYTES = 1024 * 1024;
-/** Characters of a file in which its frontmatter is sought. */
+/** How many characters of a file are searched for its frontmatter. */
 const MAX_FRONTMATTER = 16 * 1024;
-/** Frontmatter that is parsed: see MAX_PARSED. */
+/** Maximum frontmatter that is parsed: see MAX_PARSED. */
 const MAX_PARSED_FILES = 50;
 const MAX_MEMBERS_PER_FILE = 1_000;
-/** Characters of all members as JSON. */
+/** Maximum characters of all members as JSON. */
 const MAX_LENGTH = 256 * 1024;
-/** Characters of all servers as configured. */
+/** Maximum characters of all servers as configured. */
 const MAX_SERVERS_LENGTH = 1024 * 1024;
 const MAX_NAME = 200;
 const MAX_COMMAND = MAX_LINE;
@@ -55,10 +55,11 @@ const MAX_PATH = 4_096;
 const MAX_DESCRIPTION = 1_024;
 
 /**
- * Returns what the clients find in the files of a skill or plugin, in all places where one of them looks (reference/members).
- * Files that exist but cannot be read with certainty are `unreadable`. The result depends on the files alone.
+ * Returns the members that clients find in the files of a skill or plugin, in every place where any client looks
+ * (reference/members). Files that exist but cannot be read reliably are `unreadable`. The result depends only on the
+ * files.
  *
- * @param read returns the bytes of a file; called only for those that are needed.
+ * @param read returns the bytes of a file; called only for files that are needed.
  */
 export async function readMembers<File extends MemberFile>(
   files: readonly File[],
@@ -75,12 +76,12 @@ export interface ReadMembers {
   readonly servers: readonly ConfiguredServer[];
 }
 
-/** A server as a file of a plugin configures it. */
+/** A server as configured in a plugin's file. */
 export interface ConfiguredServer {
   readonly name: string;
   readonly file: string;
   readonly config: Readonly<Record<string, unknown>>;
-  /** Whether everything in the file could be read for certain. */
+  /** Whether everything in the file could be read reliably. */
   readonly isCertain: boolean;
 }
 
@@ -107,7 +108,7 @@ class FoundMembers {
     return packages.length === 0 ? {} : { packages };
   }
 
-  /** Cuts a text; what a client runs or connects to is not known for certain then. */
+  /** Cuts a text; it is then uncertain what a client runs or connects to. */
   text(text: string, maxLength: number): string {
     const kept = toStorable(text, maxLength);
     if (kept !== text) this.isCertain = false;
@@ -186,7 +187,7 @@ class MembersReader<File extends MemberFile> {
     this.keep(found, file.path);
   }
 
-  /** Reads a component of a manifest: paths, or the component itself. */
+  /** Reads a component of a manifest: its paths, or the component itself. */
   private async readValue(
     component: Component,
     value: unknown,
@@ -202,7 +203,7 @@ class MembersReader<File extends MemberFile> {
     else if (!isObject(value)) found.isCertain = false;
     else if (component in FILES) readComponent(component, value, found);
     else
-      // Claude Code takes a map of commands too.
+      // Claude Code also accepts a map of commands.
       for (const [name, one] of Object.entries(value)) {
         const source = member(one, 'source');
         if (component === 'commands') found.commands.push(found.text(name, MAX_NAME));
@@ -210,7 +211,7 @@ class MembersReader<File extends MemberFile> {
       }
   }
 
-  /** @param from the manifest that names the path; null for the default places. */
+  /** @param from the manifest that contains the path; null for the default places. */
   private async readPath(component: Component, given: string, from: string | null): Promise<void> {
     await this.slice.pause();
     if (given.length > MAX_PATH) {
@@ -232,7 +233,8 @@ class MembersReader<File extends MemberFile> {
     const inFolder = [...this.byName].filter(([name]) => path === '' || name.startsWith(`${path}/`));
     if (component in FOLDERS)
       for (const [name, each] of inFolder) if (isOf(component, name)) await this.readText(component, each);
-    // A bundle, a pattern, a path outside, a URL: a client may find something there. Many manifests name a folder in vain.
+    // A client may find something in a bundle, a pattern, a path outside or a URL. Many manifests list a folder that
+    // does not exist.
     const isPlain = component in FOLDERS && !/[*?[{:]|\.\./.test(path);
     if (from !== null && inFolder.length === 0 && !isPlain) this.unreadable.add(from);
   }
@@ -261,7 +263,7 @@ class MembersReader<File extends MemberFile> {
       .slice(0, MAX_FRONTMATTER);
     const isCut = Buffer.byteLength(text) < data.length;
     if (path.toLowerCase().endsWith('l')) {
-      // What a skill needs in Codex.
+      // What Codex requires for a skill.
       if (isCut || hidesKeys(text)) found.isCertain = false;
       for (const tool of elements(
         member(member(this.keys(/dependencies|\\/.test(text) ? text : '', found), 'dependencies'), 'tools'),
@@ -308,7 +310,7 @@ class MembersReader<File extends MemberFile> {
           const value: unknown = JSON.parse(text);
           if (repeatedKey(text) === null) return value;
         } catch {
-          // Unreadable, as are comments, which some clients accept.
+          // Unreadable; so are comments, which some clients accept.
         }
       }
     }
@@ -316,7 +318,7 @@ class MembersReader<File extends MemberFile> {
     return undefined;
   }
 
-  /** Keeps the servers also of a file that is not certain, for deny-lists; of too many, the names. */
+  /** Keeps the servers of an uncertain file too, for deny-lists; if there are too many, only their names. */
   private keepServers({ configured, isCertain, isFull }: FoundMembers, file: string): void {
     for (const { name, config } of configured) {
       this.serversLength += name.length + JSON.stringify(config).length;
@@ -344,7 +346,7 @@ class MembersReader<File extends MemberFile> {
   }
 }
 
-/** Whether a client reads this file of a folder. */
+/** Whether any client reads this file of a folder. */
 function isOf(component: Component, path: string): boolean {
   if (component === 'skills') return /(?:^|\/)(?:skill\.md|agents\/openai\.ya?ml)$/.test(path);
   return /\.(?:md|mdc|markdown|txt)$/.test(path);
@@ -367,7 +369,7 @@ function readComponent(component: Component, value: unknown, found: FoundMembers
     }
 }
 
-/** Returns the entries of a map of servers: below one of these keys, or what looks like a server beside them. */
+/** Returns the entries of a map of servers: below one of these keys, or beside them if they look like servers. */
 function entriesOf(
   value: Record<string, unknown>,
   keys: readonly string[],
@@ -402,7 +404,7 @@ function serverOf(given: string, value: unknown, found: FoundMembers): MemberSer
   const helper = member(value, 'headersHelper');
   if (typeof helper === 'string') packages.push(...(found.packagesOf(packagesOfLine(helper)).packages ?? []));
   const [stated] = URLS.map((key) => member(value, key)).filter((url) => url !== undefined && url !== null);
-  // It connects to the remote server in its arguments.
+  // Connects to the remote server in its arguments.
   const isProxy = packages.some(({ identifier }) => identifier === 'mcp-remote');
   const words = launch?.words.join(' ').split(/\s+/) ?? [];
   const url = stated ?? (isProxy ? words.find((word) => /^(?:https?|wss?):/i.test(word)) : undefined);
@@ -417,7 +419,7 @@ function serverOf(given: string, value: unknown, found: FoundMembers): MemberSer
   };
 }
 
-/** Reads a program with arguments: in one text, or apart. */
+/** Reads a program with arguments, either in one text or separately. */
 function launchOf(
   value: unknown,
   found: FoundMembers,
@@ -445,7 +447,7 @@ function launchOf(
   return { ...found.packagesOf(launchedPackages(program, rest, variables)), command, words: known };
 }
 
-/** Reads `{ hooks: { EVENT: … } }`, and the events beside it. */
+/** Reads `{ hooks: { EVENT: … } }`, and events beside `hooks`. */
 function readHooks(value: Record<string, unknown>, found: FoundMembers): void {
   const inner = member(value, 'hooks');
   if (inner !== undefined && !isObject(inner)) found.isCertain = false;
@@ -462,7 +464,7 @@ function readMonitors(value: unknown, found: FoundMembers): void {
   readHandler('monitors', list, found);
 }
 
-/** Keys of a hook that hold a line for a shell; which shell depends on the client. */
+/** Keys of a hook that contain a shell command line; the client determines which shell. */
 const LINES = [
   'command',
   'bash',
@@ -475,7 +477,7 @@ const LINES = [
 ];
 const MAX_HANDLER_DEPTH = 4;
 
-/** Reads the handlers of an event: objects and lists of them in any nesting that a client has. */
+/** Reads the handlers of an event: objects, and lists of them nested as any client allows. */
 function readHandler(event: string, value: unknown, found: FoundMembers, depth = 0): void {
   if (found.isFull) return;
   if (typeof value === 'string') return readHandler(event, { command: value }, found, depth);

@@ -1,12 +1,12 @@
-/** The simple commands of a shell line, as words without quotes. */
+/** The simple commands of a shell line, as unquoted words. */
 export interface ShellLine {
   readonly commands: readonly (readonly string[])[];
-  /** False if the line has syntax whose words are not known. */
+  /** False if the line has syntax whose words are unknown. */
   readonly isCertain: boolean;
 }
 
 /**
- * Splits a line for a POSIX shell into its commands, those of substitutions included. Expansions stay in the words as
+ * Splits a line for a POSIX shell into its commands, including those in substitutions. Expansions stay in the words as
  * written: `hasExpansion` tells which words have one.
  */
 export function commandsIn(line: string): ShellLine {
@@ -15,7 +15,7 @@ export function commandsIn(line: string): ShellLine {
   return reader;
 }
 
-/** Whether a word has parts that are known only when it runs: variables, substitutions, templates, braces. */
+/** Whether a word has parts that are known only at run time: variables, substitutions, templates, braces. */
 export function hasExpansion(word: string): boolean {
   return /[$`]|%[A-Za-z_]\w*%|\{\{|\{[^{},]*,|<[^<>]*>/.test(word);
 }
@@ -27,7 +27,7 @@ export function quoted(words: readonly string[]): string {
     .join(' ');
 }
 
-/** Reads each character at most once. Nothing but the end of the text ends the reading of an unclosed quote. */
+/** Reads each character at most once. An unclosed quote extends to the end of the text. */
 class LineReader implements ShellLine {
   readonly commands: string[][] = [];
   isCertain = true;
@@ -41,10 +41,10 @@ class LineReader implements ShellLine {
     let words: string[] = [];
     let word: string | undefined;
     let isTarget = false;
-    // Patterns of `case` are no programs.
+    // The patterns of a `case` are not programs.
     let isPattern = false;
     let parentheses = 0;
-    // Between `[[` and `]]`, operators only separate words; a shell without `[[` may still run them.
+    // Between `[[` and `]]`, operators only separate words; a shell without `[[` may still run them as commands.
     let isTest = false;
     let isList = false;
     const endWord = () => {
@@ -88,7 +88,7 @@ class LineReader implements ShellLine {
           break;
         case '>':
         case '<':
-          // The descriptor before it is no word.
+          // The descriptor before it is not a word.
           if (/^\d+$/.test(word ?? '')) word = undefined;
           endWord();
           while (/[<>&|-]/.test(text.charAt(this.at))) this.at += 1;
@@ -139,7 +139,7 @@ class LineReader implements ShellLine {
     endCommand();
   }
 
-  /** Reads a part of a word that begins with this character. */
+  /** Reads the part of a word that begins with this character. */
   private part(character: string): string {
     const { text } = this;
     switch (character) {
@@ -175,7 +175,7 @@ class LineReader implements ShellLine {
     return word;
   }
 
-  /** Reads an expansion; the commands of a substitution are commands of the line. */
+  /** Reads an expansion; the commands in a substitution become commands of the line. */
   private expansion(character: string): string {
     const { text } = this;
     const start = this.at - 1;
@@ -183,7 +183,7 @@ class LineReader implements ShellLine {
     if (character === '`' || next === '(') {
       if (next === '(' && character === '$') this.at += 1;
       if (text.startsWith('((', this.at - 1)) {
-        // An expression with numbers.
+        // An arithmetic expression.
         const expression = this.until('))');
         if (/[`$]\(|`/.test(expression)) this.isCertain = false;
         return text.slice(start, this.at);
@@ -204,7 +204,7 @@ class LineReader implements ShellLine {
     return text.slice(start, this.at);
   }
 
-  /** Returns the text before a character, and moves behind it. */
+  /** Returns the text before a character, and moves past it. */
   private until(end: string): string {
     const found = this.text.indexOf(end, this.at);
     const start = this.at;
@@ -214,5 +214,5 @@ class LineReader implements ShellLine {
   }
 }
 
-/** Substitutions in substitutions; deeper ones are not read. */
+/** Maximum nesting of substitutions; deeper ones are not read. */
 const MAX_SUBSTITUTIONS = 8;

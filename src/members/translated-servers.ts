@@ -1,16 +1,16 @@
 import { isDeeperThan } from '../json/json-text.js';
 import { elements, isObject, member } from '../json/json-values.js';
 
-/** Where clients of Agent Plugins read servers. */
+/** Where clients of Agent Plugins look for servers. */
 export const PORTABLE_FILE = 'mcp.json';
-/** Where Claude Code and the clients that adopted its format read servers. */
+/** Where Claude Code and the clients that adopted its format look for servers. */
 export const CLAUDE_FILE = '.mcp.json';
 export type ServersFile = typeof PORTABLE_FILE | typeof CLAUDE_FILE;
 
 export const PLUGIN_SCHEMA = 'https://agent-plugins.org/schemas/1.0.0/plugin.schema.json';
 const SERVERS_SCHEMA = 'https://agent-plugins.org/schemas/1.0.0/mcp.schema.json';
 
-/** A server that the other file cannot express. */
+/** A server that cannot be expressed in the other format. */
 export interface UntranslatedServer {
   readonly file: ServersFile;
   /** Absent if the whole file cannot be read. */
@@ -19,7 +19,7 @@ export interface UntranslatedServer {
 }
 
 export interface TranslatedServers {
-  /** The other file, as JSON; null if this one cannot be read. */
+  /** The other file, as JSON; null if this file cannot be read. */
   readonly text: string | null;
   readonly untranslated: readonly UntranslatedServer[];
 }
@@ -54,7 +54,7 @@ export function translatedServers(file: ServersFile, text: string): TranslatedSe
   return { text: `${JSON.stringify(other, null, 2)}\n`, untranslated };
 }
 
-/** Returns the file of servers of a plugin that has one of the two alone. */
+/** Returns the servers file of a plugin that has only one of the two. */
 export function onlyServersFile<File extends { readonly path: string }>(
   files: readonly File[],
 ): (File & { readonly path: ServersFile }) | undefined {
@@ -64,7 +64,7 @@ export function onlyServersFile<File extends { readonly path: string }>(
   return portable === claude ? undefined : files.find(isFound);
 }
 
-/** Returns whether there is a file or folder of this path, in any case. */
+/** Returns whether a file or folder with this path exists, ignoring case. */
 export function hasPath(files: readonly { readonly path: string }[], path: string): boolean {
   return files.some((file) => `${file.path.toLowerCase()}/`.startsWith(`${path}/`));
 }
@@ -73,7 +73,7 @@ class Untranslatable extends Error {
   override readonly name = 'Untranslatable';
 }
 
-/** Returns the servers of either file by name. Claude Code also reads a file without `mcpServers` around them. */
+/** Returns the servers in either file by name. Claude Code also reads a file without the enclosing `mcpServers`. */
 function serversIn(text: string): Record<string, unknown> | null {
   if (text.length > MAX_SERVERS_FILE_BYTES || isDeeperThan(Buffer.from(text), MAX_DEPTH)) return null;
   let value: unknown;
@@ -92,14 +92,14 @@ const FIELDS = {
   remote: ['type', 'url', 'headers'],
 } as const;
 
-/** The transports of remote servers in Agent Plugins, by their names in each file; `http` is Claude Code's. */
+/** The transports of remote servers in Agent Plugins, by their names in each file; `http` is Claude Code's name. */
 const TRANSPORTS = new Map([
   ['http', 'streamable-http'],
   ['streamable-http', 'streamable-http'],
   ['sse', 'sse'],
 ]);
 
-/** A server of either file, in the terms of Agent Plugins. */
+/** A server from either file, in the terms of Agent Plugins. */
 type Server =
   | {
       readonly kind: 'stdio';
@@ -115,7 +115,7 @@ type Server =
       readonly headers: readonly (readonly [string, string])[];
     };
 
-/** @throws Untranslatable for what neither format, or only one of them, knows. */
+/** @throws Untranslatable for anything that only one of the formats, or neither, supports. */
 function serverOf(config: unknown): Server {
   if (!isObject(config)) throw new Untranslatable('It is not an object');
   const kind = Object.hasOwn(config, 'url') ? 'remote' : 'stdio';
@@ -173,15 +173,15 @@ function remoteUrl(text: string): string {
 
 const NO_URL = { protocol: '', hostname: '', username: '', password: '', hash: '' };
 
-/** The folders that each format names by a variable, in `args` and `env`. */
+/** The folders for which each format has a variable, in `args` and `env`. */
 const FOLDERS = [
   ['${PLUGIN_ROOT}', '${CLAUDE_PLUGIN_ROOT}'],
   ['${PLUGIN_DATA}', '${CLAUDE_PLUGIN_DATA}'],
 ] as const;
-/** Variables that clients of Agent Plugins set in the environment of a server. */
+/** Variables that Agent Plugins clients set in the environment of a server. */
 const PORTABLE_ENVIRONMENT = FOLDERS.map(([name]) => name.slice(2, -1));
 
-/** Only folders have counterparts: Claude Code expands every other `${…}` too, Agent Plugins none. */
+/** Only folders have counterparts: Claude Code also expands every other `${…}`, Agent Plugins none. */
 function withFolders(text: string, direction: 'toClaude' | 'toPortable'): string {
   const parts = text.split(/(\$\{(?:CLAUDE_)?PLUGIN_(?:ROOT|DATA)\})/).map((part) => {
     const folder = FOLDERS.find((names) => names[direction === 'toClaude' ? 0 : 1] === part);
@@ -196,20 +196,20 @@ function variableIn(text: string): string {
   return shown(/\$\{[^}]*\}?/.exec(text)?.[0] ?? '');
 }
 
-/** Names are the publisher's text. */
+/** The publisher chooses the names. */
 function shown(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 100);
 }
 
-/** Both formats start a server in another folder, so an argument that is a relative path means another file. */
+/** The formats start a server in different folders, so a relative path in an argument refers to a different file. */
 function checkArguments(args: readonly string[]): void {
   if (args.some((argument) => /^\.{1,2}(?:$|[/\\])/.test(argument)))
     throw new Untranslatable('An argument is a relative path');
 }
 
 /**
- * Claude Code documents no working directory: what Agent Plugins starts in the plugin's folder is translated, other
- * folders are not.
+ * Claude Code documents no working directory: servers that Agent Plugins starts in the plugin's folder are translated,
+ * those in other folders are not.
  */
 function toClaude(config: unknown): object {
   const server = serverOf(config);
@@ -272,7 +272,7 @@ function membersOf(key: string, named: readonly (readonly [string, string])[]): 
   return named.length === 0 ? {} : { [key]: Object.fromEntries(named) };
 }
 
-/** Agent Plugins §7.2.1: one executable that the platform finds, neither a path nor a line for a shell. */
+/** Agent Plugins §7.2.1: one executable that the platform finds, not a path or a shell command line. */
 function isBare(command: string): boolean {
   return /^[^\s/\\$"'`]+$/.test(command) && command !== '.' && command !== '..';
 }

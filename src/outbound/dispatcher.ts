@@ -6,9 +6,9 @@ import type { ResolveAll } from './name-resolution.js';
 import { lookupFor, type AddressReach } from './private-address.js';
 
 export interface ProxyConfig {
-  /** For http:// URLs; null: none. */
+  /** Proxy for http:// URLs; null if there is none. */
   readonly http: ProxyServer | null;
-  /** For https:// URLs; null: none. */
+  /** Proxy for https:// URLs; null if there is none. */
   readonly https: ProxyServer | null;
   /** Hosts and networks that bypass the proxy. */
   readonly noProxy: readonly string[];

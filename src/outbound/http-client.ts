@@ -22,7 +22,7 @@ import {
 const MIB = 1024 * 1024;
 /** Maximum number of bytes to read from an unneeded body so that its connection can be reused. */
 const MAX_DISCARDED_BYTES = 64 * 1024;
-/** Levels of a JSON response. */
+/** Maximum nesting depth of a JSON response. */
 const MAX_DEPTH = 128;
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 
@@ -91,8 +91,8 @@ export interface OutboundRequest {
   /** Receives the body of a 200 in chunks, instead of the response; the next chunk waits for it. */
   readonly save?: (chunk: Buffer) => Promise<void>;
   /**
-   * Whether the request may go to private, loopback and link-local addresses. A redirect to another origin may only if a
-   * private address sent it.
+   * Whether the request may go to private, loopback and link-local addresses. A redirect to another origin may only do
+   * so if a private address sent it.
    */
   readonly allowPrivate: boolean;
   /** Aborts the request, which then rejects with the signal's reason. */
@@ -112,11 +112,11 @@ export interface OutboundResponse {
   readonly bytes: Buffer;
   /** SHA-256 of the bytes; empty unless the status is 200. */
   readonly digest: Buffer;
-  /** Whether what the response names may be at a private address. */
+  /** Whether URLs in the response may be at a private address. */
   readonly mayNamePrivate: boolean;
 }
 
-/** A response before its body is read, and to which addresses what it names may lead. */
+/** A response before its body is read, with the addresses to which its URLs may lead. */
 type Answer = Dispatcher.ResponseData & { readonly reach?: AddressReach };
 
 /**
@@ -195,7 +195,7 @@ export class HttpClient {
         return response;
       });
     } catch (error) {
-      // Nothing in the body can change what the status says.
+      // Nothing in the body can contradict the status.
       if (!head) throw error;
     }
     if (!head) throw new Error('A request ended without a response');
@@ -269,8 +269,9 @@ export class HttpClient {
   }
 
   /**
-   * Sends the first request, and returns with the response to which addresses redirects may lead: from a public address to
-   * public ones only. Which address responded is certain, because each attempt connects to addresses of one kind.
+   * Sends the first request, and returns the response with the kind of addresses to which redirects may lead: after a
+   * public address, only public ones. The kind of the responding address is certain, because each attempt connects to
+   * addresses of one kind only.
    */
   private async first(
     target: URL,
@@ -374,13 +375,13 @@ function parseJson(url: string, { status, bytes }: OutboundResponse): unknown {
   if (status !== 200) throw new OutboundError(url, `it responded with status ${status}`, { status });
   const json = jsonIn(bytes);
   if (json === undefined) throw new OutboundError(url, 'the response is not JSON');
-  // Parsers differ in which value they use, and the answer may decide who somebody is.
+  // Parsers differ in which value they use, and the response may decide who somebody is.
   if (repeatedKey(bytes.toString(), 1) !== null)
     throw new OutboundError(url, 'the response has a name twice at its top level');
   return json;
 }
 
-/** Returns the JSON value of a response; undefined if it is invalid, or so deep that parsing it would block. */
+/** Returns the JSON value of a response; undefined if it is invalid, or nested too deeply to be parsed quickly. */
 export function jsonIn(bytes: Uint8Array): unknown {
   if (isDeeperThan(bytes, MAX_DEPTH)) return undefined;
   try {

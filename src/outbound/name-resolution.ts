@@ -9,7 +9,7 @@ export type ResolveAll = (
 ) => void;
 
 const TIMEOUT_MS = 10_000;
-/** `getent` found no such name. */
+/** The exit code of `getent` for an unknown name. */
 const NOT_FOUND = 2;
 
 /**
@@ -24,8 +24,8 @@ export const resolveHere: ResolveAll = (hostname, done) => {
 const waiting = new Map<string, Parameters<ResolveAll>[1][]>();
 
 /**
- * Resolves a name that an upstream, package or receiver has, in a process of its own, so that slow name servers delay nobody
- * else. Like this process, `getent` reads /etc/hosts and /etc/resolv.conf, with search domains.
+ * Resolves the name of an upstream, package host or receiver in a separate process, so that slow name servers delay
+ * nobody else. Like this process, `getent` reads /etc/hosts and /etc/resolv.conf, with search domains.
  */
 export const resolveApart: ResolveAll = (hostname, done) => {
   const others = waiting.get(hostname);
@@ -45,7 +45,7 @@ export const resolveApart: ResolveAll = (hostname, done) => {
 };
 
 const ask: ResolveAll = (hostname, done) => {
-  // `getent` would read it as an option.
+  // `getent` would parse it as an option.
   if (hostname.startsWith('-')) {
     process.nextTick(done, notFound(hostname), []);
     return;
@@ -79,7 +79,7 @@ function failure(message: string, code: string): Error {
 
 let turn: Promise<void> = Promise.resolve();
 
-/** For systems without `getent`: one name at a time, which leaves a thread for the names of this process. */
+/** For systems without `getent`: resolves one name at a time, which leaves a thread for the names of this process. */
 const inTurn: ResolveAll = (hostname, done) => {
   turn = turn.then(
     () =>

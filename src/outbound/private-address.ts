@@ -50,8 +50,8 @@ export function isUnreachable(error: unknown): boolean {
 }
 
 /**
- * Replaces the reason of a failure in everything that callers see, if private addresses are not allowed: otherwise they
- * could find out which names exist in the internal network.
+ * Replaces the reason of a failure in everything that callers see, if private addresses are not allowed. Otherwise
+ * callers could find out which names exist in the internal network.
  */
 export const UNREACHABLE =
   'its host is unknown, at a private address, or refuses connections; the server log has the cause';

@@ -1,9 +1,9 @@
 import { Webhook } from 'standardwebhooks';
 
 /**
- * Returns the headers of Standard Webhooks for a body.
+ * Returns the Standard Webhooks headers for a body.
  *
- * @param secrets `whsec_` and base64; one signature for each, while a secret is rotated.
+ * @param secrets each `whsec_` and base64. While a secret is rotated there are two, and each gives a signature.
  */
 export function signatureHeaders(
   secrets: readonly string[],

@@ -32,7 +32,7 @@ export class AnonymousAnswer {
 export class RegistryKeyAnswer {
   name: string;
 
-  /** The file the key was read from when the registry was saved; absent if the configuration file names it. */
+  /** The file from which the key was read when the registry was saved; absent for keys from the configuration file. */
   secretFile?: string;
 
   @ApiProperty(CLAIMS_SCHEMA)
@@ -42,7 +42,7 @@ export class RegistryKeyAnswer {
   expires?: string;
 }
 
-/** The settings whose description differs in answers; all others are shown as they are written. */
+/** The settings with a different description in responses; all others are shown as written. */
 const DESCRIBED_HERE = ['sources', 'claims', 'anonymous', 'keys', 'publishClaims', 'marketplace'] as const;
 
 /** A registry as declared in the configuration. */

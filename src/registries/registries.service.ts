@@ -149,7 +149,7 @@ export class RegistriesService {
    * Checks settings as `put` does, and finds their sources, without locking or writing anything.
    *
    * @param registry the stored registry; null for a new one.
-   * @throws ApiError what `put` throws for these settings.
+   * @throws ApiError the errors of `put` with these settings.
    */
   async propose(
     caller: Caller,

@@ -15,7 +15,7 @@ import { IsDuration, IsGlob, IsHttpUrl, IsText, textDecorator } from '../validat
 import { type Issue, issue } from '../validation/value-checks.js';
 import { MEMBER_KINDS, type MemberKind } from './member-kinds.js';
 
-/** Few, because each name is compared with all of them. */
+/** Few, because each name is compared with every pattern. */
 const MAX_RULE_NAMES = 20;
 const MAX_RANGE = 200;
 export const MAX_REASON = 500;
@@ -27,7 +27,7 @@ export const IsVersionRange = textDecorator('isVersionRange', (text) =>
     : `must be an npm range of at most ${MAX_RANGE} characters, such as "^1.2" or ">=2 <3"`,
 );
 
-/** What to do with some names: an `action`, or `versions` or `minAge`. */
+/** What to do with certain names: an `action`, or `versions` or `minAge`. */
 @ValidateClass<AdmissionRuleSettings>(actionOrConditions)
 export class AdmissionRuleSettings {
   @IsArray() @ArrayNotEmpty() @ArrayMaxSize(MAX_RULE_NAMES) @IsGlob({ each: true }) names: string[];
@@ -55,13 +55,13 @@ export class RewriteSettings {
   @IsOptional() @IsText() to?: string;
 }
 
-/** What may come in from a synced source (reference/admission). */
+/** Which versions of a synced source are admitted (reference/admission). */
 export class AdmissionSettings {
-  /** How long a version waits after it was published, and after it was first seen here. */
+  /** How long a version must wait after it was published and first seen here. */
   @IsOptional() @IsDuration('0s') minAge?: string;
   /** Names that the source has not shown before. */
   @IsOptional() @IsIn(['admit', 'hold']) newNames?: 'admit' | 'hold';
-  /** Versions whose document the upstream changed while they are served. */
+  /** Served versions whose document the upstream has changed. */
   @IsOptional() @IsIn(['admit', 'hold']) changed?: 'admit' | 'hold';
   /** The first rule that matches a name decides, before the settings above. */
   @IsOptional()

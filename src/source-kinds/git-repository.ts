@@ -38,16 +38,16 @@ export function parseGitRepository(value: unknown): GitRepository | undefined {
   return { protocol: url.protocol === 'https:' ? 'https' : 'http', url };
 }
 
-/** The host and path of a repository, by which addresses of the same one are compared. */
+/** The host and path of a repository, for comparing addresses. */
 interface RepositoryPlace {
   readonly host: string;
-  /** With its port, unless it is the default one. */
+  /** Includes the port, unless it is the default one. */
   readonly hostAndPort: string;
-  /** Without slashes at its ends and without `.git`. */
+  /** Without leading and trailing slashes and without `.git`. */
   readonly path: string;
 }
 
-/** Returns undefined if it is no address of a repository. */
+/** Returns undefined if the text is not a repository address. */
 export function placeOfRepository(address: string): RepositoryPlace | undefined {
   const repository = parseGitRepository(address);
   if (!repository) return undefined;
@@ -64,7 +64,7 @@ function trimmed(path: string): string {
   return path.replaceAll(/^\/+|\/+$/g, '').replace(/\.git$/, '');
 }
 
-/** Whether two addresses are of the same repository, whatever the protocol. */
+/** Whether two addresses refer to the same repository, whatever the protocol. */
 export function isSameRepository(one: string, other: string): boolean {
   const [a, b] = [placeOfRepository(one), placeOfRepository(other)];
   if (!a || !b || a.path !== b.path) return false;
@@ -72,7 +72,7 @@ export function isSameRepository(one: string, other: string): boolean {
   return isSsh ? a.host === b.host : a.hostAndPort === b.hostAndPort;
 }
 
-/** Returns the address as a web URL, which documents name; undefined if it is no address of a repository. */
+/** Returns the address as a web URL for use in documents; undefined if the text is not a repository address. */
 export function webAddressOf(address: string): string | undefined {
   const repository = parseGitRepository(address);
   if (repository?.protocol !== 'ssh') return repository?.url.href;

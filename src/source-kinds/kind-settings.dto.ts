@@ -34,7 +34,7 @@ import { SOURCE_FORMATS, type SourceFormat } from './source-formats.js';
 const COMMIT = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 
 const MAX_NAME_RULES = 200;
-/** Few, because each published name is compared with all of them. */
+/** Few, because each published name is compared with every pattern. */
 const MAX_NAME_GLOBS = 20;
 const HTTP_AUTH = ['username', 'passwordFile'] as const;
 const SSH_AUTH = ['privateKeyFile', 'knownHostsFile'] as const;
@@ -64,7 +64,7 @@ const IsPathInRepository = textDecorator('isPathInRepository', (text) => {
     : undefined;
 });
 
-/** A namespace that skill and plugin documents may have. */
+/** A namespace that is valid in skill and plugin documents. */
 const IsNamespace = textDecorator('isNamespace', (text) =>
   /^[a-zA-Z0-9][a-zA-Z0-9._-]{2,127}$/.test(text)
     ? undefined
@@ -85,7 +85,7 @@ const IsNamespace = textDecorator('isNamespace', (text) =>
 export class FileSettings {
   @IsOptional() @IsFilePath() path?: string;
   @IsOptional() @IsHttpUrl() url?: string;
-  /** Found from the content if absent. */
+  /** Detected from the content if absent. */
   @IsOptional() @IsIn(SOURCE_FORMATS) format?: SourceFormat;
   /** The namespace of plugins; required for a marketplace. */
   @IsOptional() @IsNamespace() namespace?: string;
@@ -116,9 +116,9 @@ export class GitSettings {
   commit?: string;
   /** A file or folder; the root if absent. */
   @IsOptional() @IsPathInRepository() path?: string;
-  /** Found from the content if absent. */
+  /** Detected from the content if absent. */
   @IsOptional() @IsIn(SOURCE_FORMATS) format?: SourceFormat;
-  /** The namespace of plugins and skills; made from the repository's address if absent. */
+  /** The namespace of plugins and skills; derived from the repository's address if absent. */
   @IsOptional() @IsNamespace() namespace?: string;
   @IsOptional() @ValidateNested() @Type(() => GitAuthSettings) auth?: GitAuthSettings;
 }

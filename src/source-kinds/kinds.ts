@@ -11,7 +11,7 @@ import {
 /** How entries get into a source: by reading it at an interval, by watching it, or by publishing to it. */
 type FilledBy = 'sync' | 'watch' | 'publishing';
 
-/** What a source uses a file for: to read its entries, or as a password, key or token. */
+/** What a source uses a file for: reading its entries, or a password, key or token. */
 export type FileUse = 'content' | 'credential';
 
 /** Paths of the settings that are strings, such as `auth.passwordFile`. */
@@ -39,7 +39,7 @@ interface KindRow<S extends object, F extends FilledBy, D extends object> {
   /** The class of the kind's settings. */
   readonly settings: new () => S;
   readonly filledBy: F;
-  /** What a sync reads, for messages. */
+  /** What a sync reads, for use in messages. */
   readonly content: 'file' | 'registry' | 'cluster' | null;
   /** Whether entries carry the claims of the source (reference/access) or their own claims. */
   readonly inheritsClaims: boolean;

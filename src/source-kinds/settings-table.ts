@@ -4,11 +4,11 @@ import { type Plain, plain } from '../json/plain.js';
 
 /** How one setting of a source or registry is stored and shown. */
 export interface Setting<Written> {
-  /** The property of the entity that stores it. */
+  /** The property of the entity that stores the setting. */
   readonly column: string;
   /** @param written undefined if the setting is absent. */
   readonly stored: (written: Written | undefined) => unknown;
-  /** Returns the value as written, for answers and the audit trail; undefined to omit it. */
+  /** Returns the value as written, for responses and the audit trail; undefined to omit it. */
   readonly shown: (stored: never, origin: 'config' | 'api') => unknown;
 }
 
@@ -27,7 +27,8 @@ type Shown<T extends Table> = { [K in keyof T]?: Exclude<ReturnType<T[K]['shown'
 /** A setting that is stored as written; null if absent. */
 export function asWritten<Written>() {
   return {
-    // Converts class instances to plain data without undefined members, which equals what the database returns.
+    // Converts class instances to plain data without undefined members, which equals the data that the database
+    // returns.
     stored: (written: Written | undefined) => (written === undefined ? null : plain(written)),
     shown: (stored: Plain<Written> | null) => stored ?? undefined,
   };
@@ -42,7 +43,7 @@ export function toStored<T extends Table>(table: T, written: Written<T>): Stored
   return Object.fromEntries(columns) as Stored<T>;
 }
 
-/** Converts stored settings into the form shown in answers and in the audit trail. */
+/** Converts stored settings into the form shown in responses and in the audit trail. */
 export function toShown<T extends Table>(table: T, row: Stored<T>, origin: 'config' | 'api'): Shown<T> {
   const settings = Object.entries(table)
     .map(([name, { column, shown }]) => [name, shown(member(row, column) as never, origin)] as const)

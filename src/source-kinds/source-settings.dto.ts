@@ -52,7 +52,7 @@ export class SourceSettings implements KindSections {
   @IsOptional() @ValidateNested() @Type(() => KubernetesSettings) kubernetes?: KubernetesSettings;
   @IsOptional() @ValidateNested() @Type(() => SyncPolicy) syncPolicy?: SyncPolicy;
   @IsOptional() @ValidateNested() @Type(() => EntryFilter) filter?: EntryFilter;
-  /** What may come in; for synced sources. */
+  /** Which versions are admitted; for synced sources. */
   @IsOptional() @ValidateNested() @Type(() => AdmissionSettings) admission?: AdmissionSettings;
   /** Disables the shrink guard: one sync may remove most entries. */
   @IsOptional() @IsBoolean() allowShrink?: boolean;
@@ -60,7 +60,7 @@ export class SourceSettings implements KindSections {
 }
 
 interface SourceSetting<Written> extends Setting<Written> {
-  /** Whether a change makes the next sync read everything. */
+  /** Whether a change to this setting makes the next sync read everything. */
   readonly isContent: boolean;
 }
 

@@ -21,7 +21,7 @@ const MAX_SETTINGS_BYTES = 64 * 1024;
 /**
  * Checks the length of the settings in a body.
  *
- * @param ignored members that are no settings.
+ * @param ignored members that are not settings.
  * @throws ApiError 400 `settings_too_long`.
  */
 export function checkSettingsLength(body: object, ignored: readonly string[]): void {

@@ -1,4 +1,4 @@
-/** The comparisons of characters that are left for one entry. */
+/** The number of character comparisons left for one entry. */
 interface Budget {
   left: number;
 }
@@ -13,7 +13,7 @@ const WILDCARD = /[*?]/;
 export function matchesGlob(pattern: string, name: string): boolean {
   const wildcard = pattern.search(WILDCARD);
   if (wildcard < 0) return pattern === name;
-  // Most globs differ from most names at their beginning.
+  // Most globs differ from most names in the first characters.
   if (!name.startsWith(pattern.slice(0, wildcard))) return false;
   return matches([...pattern], [...name], { left: Infinity });
 }
@@ -56,8 +56,8 @@ export interface StoredFilter {
 }
 
 /**
- * Maximum comparisons of characters for one entry, which take a few milliseconds. Two hundred globs such as `*word*` and a
- * hundred tags of 20 characters need a fifth of them.
+ * Maximum number of character comparisons per entry, which take a few milliseconds. Two hundred globs such as `*word*`
+ * and a hundred tags of 20 characters need a fifth of it.
  */
 const MAX_COMPARISONS = 4_000_000;
 

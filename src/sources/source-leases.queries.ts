@@ -40,7 +40,7 @@ export interface WaitingSources {
   readonly all: boolean;
   /** Sources of these owners. */
   readonly owners: readonly string[];
-  /** Those with one of these claim sets. */
+  /** Sources with one of these claim sets. */
   readonly claimSetIds: readonly number[];
 }
 
@@ -171,9 +171,9 @@ export class SourceLeases {
   }
 
   /**
-   * Makes what writes a source roll back, unless it is about to commit. A sync then starts again immediately, and does
-   * not count as failed. Ends the connection, because a statement can be canceled only while it runs: between
-   * statements a replica may be busy, or stopped.
+   * Makes any transaction that is writing the source roll back, unless it is about to commit. A sync then starts again
+   * immediately, and does not count as failed. Ends the connection, because only a running statement can be canceled:
+   * between statements a replica may be busy or stopped.
    */
   async interrupt(sourceId: number): Promise<void> {
     await this.dataSource.query(
@@ -234,7 +234,7 @@ export class SourceLeases {
   }
 }
 
-/** SQL: ends a lease, and the run that held it, as if the run had not begun. */
+/** SQL: ends a lease and the run that held it, as if the run had not begun. */
 const RELEASED = `lease_owner = null, lease_until = null,
   attempts = case when status = 'syncing' then greatest(attempts - 1, 0) else attempts end,
   status = case
@@ -245,14 +245,17 @@ const RELEASED = `lease_owner = null, lease_until = null,
   end`;
 
 /**
- * SQL: whose turn the sync of a source is: the person who last changed the source, or the configuration. Unknown persons
- * (as in anonymous mode) count as one.
+ * SQL: the owner whose turn the sync of a source takes: the person who last changed the source, or the configuration.
+ * Unknown persons (as in anonymous mode) count as one.
  */
 function ownerOf(source: string): string {
   return `case when ${source}.origin = 'config' then 'config' else coalesce(encode(${source}.changed_by, 'hex'), '') end`;
 }
 
-/** SQL: whether the lease `d` of source `k` is free and the source need not wait. Takes three parameters, see WaitingSources. */
+/**
+ * SQL: whether the lease `d` of source `k` is free and the source need not wait. Takes three parameters, see
+ * WaitingSources.
+ */
 const IS_FREE = `(d.lease_until is null or d.lease_until < now())
            and not (k.origin = 'api' and ($1 or k.claim_set_id = any($2::int[]) or ${ownerOf('k')} = any($3::text[])))`;
 

@@ -70,7 +70,11 @@ export class SourceStates {
     return this.schedule(manager, sourceId, { nextRunAt: () => `least(next_run_at, ${latest})` });
   }
 
-  /** Requests a sync now, or after the current one. @param allowShrink disables the shrink guard for that run. */
+  /**
+   * Requests a sync now, or after the current one.
+   *
+   * @param allowShrink disables the shrink guard for that run.
+   */
   async request(manager: EntityManager, sourceId: number, allowShrink = false): Promise<Date | null> {
     const now = () => 'clock_timestamp()';
     return this.schedule(manager, sourceId, {
@@ -113,7 +117,7 @@ export class SourceStates {
     return this.writeIfHeld(manager, owner, sourceId, { ...completed(nextInMs), ...results });
   }
 
-  /** Counts the entries of sources again, after something other than a sync held or admitted versions. */
+  /** Counts the entries of sources again, after versions were held or admitted other than by a sync. */
   async recount(
     manager: EntityManager,
     sources: readonly { readonly sourceId: number; readonly held: number }[],
@@ -127,7 +131,11 @@ export class SourceStates {
     );
   }
 
-  /** Ends a run that found unchanged content. @returns false if the lease was lost. */
+  /**
+   * Ends a run that found unchanged content.
+   *
+   * @returns false if the lease was lost.
+   */
   async completeUnchanged(
     manager: EntityManager,
     owner: string,
@@ -138,7 +146,11 @@ export class SourceStates {
     return this.writeIfHeld(manager, owner, sourceId, { ...completed(nextInMs), fetchState });
   }
 
-  /** Ends a failed run. @returns false if the lease was lost. */
+  /**
+   * Ends a failed run.
+   *
+   * @returns false if the lease was lost.
+   */
   async fail(
     manager: EntityManager,
     owner: string,

@@ -115,7 +115,7 @@ export class Source implements StoredSourceSettings {
   @Column({ type: 'jsonb', nullable: true })
   filter: Plain<EntryFilter> | null;
 
-  /** What may come in from a synced source (reference/admission). */
+  /** Which versions of a synced source are admitted (reference/admission). */
   @Column({ type: 'jsonb', nullable: true })
   admission: AdmissionConfig | null;
 
@@ -139,7 +139,7 @@ export class Source implements StoredSourceSettings {
   @Column({ type: 'text' })
   origin: Origin;
 
-  /** `personKey` of who last changed it through the API; null if unknown. */
+  /** `personKey` of the person who last changed it through the API; null if unknown. */
   @Column({ name: 'changed_by', type: 'bytea', nullable: true, select: false })
   changedBy: Buffer | null;
 

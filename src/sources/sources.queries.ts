@@ -12,7 +12,7 @@ export const FIRST_SOURCES = `select id from (${firstRows(
   'asked.number',
 )}) listed`;
 
-/** Selects a source without its settings, and takes the lock that every change of its entries takes. */
+/** Selects a source without its settings, and takes the lock that every change to its entries takes. */
 export function lockSource(manager: EntityManager, id: number): SelectQueryBuilder<Source> {
   return manager
     .createQueryBuilder(Source, 'source')
@@ -22,7 +22,7 @@ export function lockSource(manager: EntityManager, id: number): SelectQueryBuild
     .setLock('for_no_key_update', undefined, ['source']);
 }
 
-/** The managed source, as publications need it. */
+/** The managed source, as publishing needs it. */
 export interface ManagedSource {
   readonly id: number;
   readonly name: string;

@@ -18,7 +18,7 @@ export class SourcesRepository {
   /**
    * Returns the sources without their settings, ordered by name.
    *
-   * @param status of their syncs; absent: all sources.
+   * @param status of the sources' syncs; if absent, returns all sources.
    */
   async rows(manager: EntityManager = this.sources.manager, status?: SyncStatus): Promise<SourceRow[]> {
     return manager.find(Source, {

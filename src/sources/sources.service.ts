@@ -181,7 +181,7 @@ export class SourcesService {
     return declared;
   }
 
-  /** Returns the names of the registries with this source that the caller reaches. */
+  /** Returns the names of the registries that contain this source and are visible to the caller. */
   async registriesWith(caller: Caller, { id }: Source): Promise<string[]> {
     const { manager } = this.dataSource;
     return this.namesReached(caller, manager, await registriesOf(manager, id));

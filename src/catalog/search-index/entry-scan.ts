@@ -86,7 +86,7 @@ function claimSetsOf(source: VisibleSource): ReadonlySet<number> {
  * Finds the entries that match a search. If there are none, searches again with corrected words.
  *
  * @param entries in the order of `compareEntries`.
- * @param goOn throws when the search must end. /
+ * @param goOn throws when the search must end.
  */
 export async function scanEntries(
   entries: readonly IndexedEntry[],

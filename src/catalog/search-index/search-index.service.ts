@@ -114,7 +114,7 @@ export class SearchIndex implements OnApplicationShutdown {
    *
    * @returns undefined in the same case as `search`, or if the sources are not in memory: in that case they are read in
    *   the background if there is room.
-   * @throws see `search` /
+   * @throws see `search`
    */
   async list(view: View, part: ListPart, context: SearchContext): Promise<ListedNames | undefined> {
     if (sourcesOf(view).every((id) => this.sources.has(id)))
@@ -317,7 +317,7 @@ function revisionsOf({ revisions, sourceIds }: View): { epoch: string; revisions
 /**
  * Waits for the index, at most until the search must end; the work continues.
  *
- * @throws ApiError 503 `search_too_broad` at the deadline, or the reason of the context's signal. /
+ * @throws ApiError 503 `search_too_broad` at the deadline, or the reason of the context's signal.
  */
 async function beforeEnd<Result>(
   { deadline, signal }: SearchContext,

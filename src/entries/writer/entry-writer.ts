@@ -93,8 +93,8 @@ export class EntryWriter {
    * Makes the entries of a source match `incoming`, as far as they fit their limits: deletes missing versions, leaves
    * unchanged versions alone, and elects the latest version of every changed entry.
    *
-   * @param keepsUntilAdmitted whether the versions of an entry stay while all that `incoming` has of it is held: of a source whose
-   *   entries have one version, which replaces the last one.
+   * @param keepsUntilAdmitted whether an entry's versions stay while every incoming version of it is held; for sources
+   *   whose entries have a single version, which replaces the previous one.
    */
   async replaceAll(
     manager: EntityManager,
@@ -196,7 +196,9 @@ export class EntryWriter {
     };
   }
 
-  /** Asks admission about the content (reference/admission), and compares what it admits with what is stored. */
+  /**
+   * Asks admission about the content (reference/admission), and compares the admitted versions with the stored ones.
+   */
   private async admit(
     manager: EntityManager,
     content: SyncedContent,
@@ -208,7 +210,7 @@ export class EntryWriter {
     const compared = stored.filter((version) => !split.stays(version));
     const diff = await diffVersions(compared, split.admitted, split.isOutdated);
     const staying = new Map(stored.filter(split.stays).map((version) => [versionMapKey(version), version]));
-    // Only the document waits: what the upstream deprecates or deletes must not go on being served as active.
+    // Only the document waits: a version that the upstream deprecates or deletes must not remain active.
     const restated = content.incoming.flatMap((incoming) => {
       const kept = staying.get(versionMapKey(incoming));
       return kept && !hasSameStatus(kept, incoming) ? [{ stored: kept, incoming }] : [];
@@ -392,8 +394,9 @@ export class EntryWriter {
 }
 
 /**
- * Returns a filter for versions that the sync did not read, of entries whose versions that it did read are all held: these stay
- * served meanwhile. A served version that the sync read and holds, because of a block or rule, does not stay.
+ * Returns a filter for stored versions of entries for which every version that the sync read is held: the versions that
+ * the sync did not read stay served meanwhile. A served version that the sync read and holds, because of a block or
+ * rule, does not stay.
  */
 function heldEntirely(
   incoming: readonly IncomingVersion[],

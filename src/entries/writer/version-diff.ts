@@ -17,7 +17,7 @@ export interface VersionDiff {
   readonly changed: { readonly stored: StoredVersion; readonly incoming: IncomingVersion }[];
   /** Versions with unchanged content but a new position in the version order. */
   readonly moved: { readonly stored: StoredVersion; readonly versionKey: string }[];
-  /** Versions whose document stays, but not their status. */
+  /** Versions whose document is unchanged but whose status is not. */
   readonly restated: { readonly stored: StoredVersion; readonly incoming: IncomingVersion }[];
   readonly gone: StoredVersion[];
   readonly unchanged: number;

@@ -9,7 +9,7 @@ import { schemasIn, stateRules } from './schemas.js';
 // The next three functions run in the browser, on /docs. Swagger UI receives their source text, so they must not use imports
 // or other code in this file.
 
-/** What the form of a login shows and preselects. */
+/** What a login form shows and preselects. */
 interface LogInDefaults {
   readonly usePkceWithAuthorizationCodeGrant: true;
   /** Preselected in every form, and requested even if the form does not show them. */
@@ -247,7 +247,7 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
   return document;
 }
 
-/** Clients of MCP protocol 2026-07-28 get the errors of a message as JSON-RPC. */
+/** For clients of MCP protocol 2026-07-28, the errors of a message are JSON-RPC errors. */
 function describeMcpErrors({ paths }: OpenAPIObject): void {
   const { responses = {} } = paths['/registry/{registry}/mcp']?.post ?? {};
   for (const refused of [responses['400'], responses['404']]) {

@@ -25,15 +25,15 @@ export function schemasIn<T extends object>(
 }
 
 /**
- * States for generators of clients what the server enforces: exactly one document, exactly one kind of source, and no
- * unknown keys in bodies.
+ * Tells client generators what the server enforces: exactly one document, exactly one kind of source, and no unknown
+ * keys in bodies.
  */
 export function stateRules(document: OpenAPIObject): void {
   const schemas = (document.components ??= {}).schemas ?? {};
   for (const schema of Object.values(schemas)) if ('properties' in schema) putTypeFirst(schema.properties);
   schemas['ClaimValue'] = CLAIM_VALUE_SCHEMA;
   divide(schemas, 'PublishBody', ENTRY_TYPE_NAMES);
-  // Not divided: the web UI builds its forms from the properties, and a GET returns all kinds in one schema.
+  // Not split: the web UI builds its forms from the properties, and a GET returns all kinds in one schema.
   (schemas['SourceSettings'] as Schema).oneOf = SOURCE_KINDS.map((kind) => ({ required: [kind] }));
   const bodies = Object.values(document.paths).flatMap((operations: object) =>
     Object.values(operations as Record<string, { requestBody?: object }>).map(
@@ -50,7 +50,7 @@ function putTypeFirst(properties: Schema['properties'] = {}): void {
     if ('type' in property) properties[name] = { type: property.type, ...property };
 }
 
-/** Replaces a schema by a choice of schemas that each have one of these members, such as `ServerPublishBody`. */
+/** Replaces a schema with a union of schemas that each have one of these members, such as `ServerPublishBody`. */
 function divide(schemas: Schemas, name: string, keys: readonly string[]): void {
   const { description, ...whole } = schemas[name] as Schema;
   const choices = keys.map((key) => {
