@@ -45,7 +45,7 @@ export interface UncheckedDocument {
   readonly written: SyncedText;
   /** Why the document or the list item around it could not be read. */
   readonly readProblem: DocumentProblem | null;
-  /** The file or folder that it is in, if the source has several; precedes the reasons. */
+  /** The path of its file or folder, if the source has several; shown before the reasons. */
   readonly path?: string;
   /** Metadata that another registry adds in `_meta`. */
   readonly upstreamMeta?: Pick<
@@ -64,7 +64,7 @@ interface ValidatorOptions {
   readonly onEntry?: ((version: IncomingVersion) => void) | undefined;
 }
 
-/** What checking a document by itself found; it can pass between threads. */
+/** The result of checking a document by itself; it can be passed between threads. */
 export interface CheckedCandidate {
   readonly type: EntryType;
   readonly index: number;
@@ -75,7 +75,7 @@ export interface CheckedCandidate {
   /** Why it is invalid. */
   readonly reasons: readonly string[];
   readonly isFiltered: boolean;
-  /** Name and version as they can be shown for a skipped document; null if it has none. */
+  /** Name and version to show for a skipped document; null if it has none. */
   readonly shown: Pick<SkippedVersion, 'name' | 'version'>;
   /** Null for a document without a name or version that could be stored. */
   readonly identity: VersionName | null;
@@ -197,7 +197,7 @@ export class EntryValidator {
   /**
    * Returns the sentence for content without any valid document; null if there is one, or there are no documents.
    *
-   * @param parent where the lists of the content are, such as `data.`.
+   * @param parent the path prefix of the lists, such as `data.`.
    */
   noneIsValid(parent = ''): string | null {
     const [first] = this.skipped;

@@ -17,7 +17,7 @@ export type Fetched =
   | { readonly kind: 'unchanged'; readonly state: FetchState }
   /** A file, not yet parsed. */
   | { readonly kind: 'file'; readonly bytes: Buffer; readonly state: FetchState }
-  /** A commit, not yet read. The receiver closes it. */
+  /** A commit, not yet read. The recipient closes it. */
   | { readonly kind: 'tree'; readonly tree: RepositoryTree; readonly state: FetchState }
   /** The validated content of the whole source. */
   | { readonly kind: 'entries'; readonly content: ReadEntries; readonly state: FetchState }

@@ -6,9 +6,9 @@ const MIB = 1024 * 1024;
 const MAX_BYTES = 208 * MIB;
 /** Memory needed per byte of a file, for the file, its documents and their overhead. */
 const PER_FILE_BYTE = MAX_BYTES / (64 * MIB);
-/** A run that uses more is large. */
+/** A run that uses more than this is large. */
 const SMALL_BYTES = 2 * MIB;
-/** No run waits this long: each ahead of it ends or fails. */
+/** Longer than any run waits, because each run ahead of it ends or fails. */
 const PATIENCE_MS = 24 * 60 * 60_000;
 
 /** Returns the memory limit for one run, given the maximum size of a file. */
@@ -20,8 +20,8 @@ export function readMemoryFor(mebibytesPerFile: number): number {
 export class ReadMemoryError extends Error {}
 
 /**
- * Another run has the place for large runs. A single instance, because the stack of a new error would keep everything
- * alive that the waiting run has read.
+ * Another run occupies the place for large runs. A single instance, because the stack of a new error would keep all
+ * data that the waiting run has read in memory.
  */
 const BUSY = new ReadMemoryError('Other syncs hold the memory that this one needs');
 

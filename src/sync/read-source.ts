@@ -12,11 +12,11 @@ import type { MemoryShare } from './read-memory.js';
 interface Readers {
   readonly fetchers: Fetchers;
   readonly formats: SourceFormats;
-  /** Stores the content that the source has in its repository; absent: none is stored. */
+  /** Stores the content of the source's repository; if absent, none is stored. */
   readonly folders?: SourceFolders;
 }
 
-/** What a source has, and which of its content is stored. */
+/** The content of a source, and the part of it that is stored. */
 type ReadSource = SourceContent & { readonly kept?: KeptFolders };
 
 const NONE: ReadonlyMap<string, StoredFolder> = new Map();
@@ -43,7 +43,7 @@ export async function readSource(
     const read = await formats.read(fetched, source, before, memory, signal, commits);
     if (read.kind === 'unchanged' || fetched.kind !== 'tree' || !folders) return read;
     const { content } = read;
-    // With new limits there may be room for what was refused.
+    // With new limits there may be room for content that was refused.
     const kept = await folders.keep(source.id, { ...content, tree: fetched.tree }, known, before === null);
     return { ...read, content: { ...content, entries: kept.entries }, kept };
   } finally {
@@ -51,7 +51,11 @@ export async function readSource(
   }
 }
 
-/** Reads a source as its first sync would. Throws like `readSource`. */
+/**
+ * Reads a source as its first sync would.
+ *
+ * @throws the errors of `readSource`.
+ */
 export async function readOnce(
   readers: Readers,
   source: LeasedSource,
@@ -63,7 +67,7 @@ export async function readOnce(
   return read;
 }
 
-/** Returns a declared source as its first sync would get it. */
+/** Returns a declared source in the form that its first sync would get. */
 export function unsavedSource(
   { intervalMs, allowShrink, ...settings }: SourceConfig<SyncedKind>,
   origin: Origin,

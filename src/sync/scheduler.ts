@@ -16,15 +16,15 @@ import { SyncQueries } from './sync.queries.js';
 
 const POLL_MS = 500;
 const MAX_CONCURRENT = 4;
-/** Due sources that one statement tries to take. With more, PostgreSQL would read the whole table. */
+/** Maximum number of due sources that one statement tries to take. With more, PostgreSQL would read the whole table. */
 const MAX_TRIED = 8;
 /** Up to MAX_SLOW runs that last longer than this don't count toward MAX_CONCURRENT. */
 const SLOW_AFTER_MS = 30_000;
 const MAX_SLOW = 16;
 /**
- * Sources created through the API start no further run while this many of theirs are slow: all of them together, and those
- * with the same claims. The reserve is for owners without a slow run. So slow upstreams of one tenant stop neither another
- * tenant's sources nor configured ones.
+ * Sources created through the API start no further runs while this many of their runs are slow, counted for all of them
+ * together and for those with the same claims. The reserve is for owners without a slow run. So slow upstreams of one
+ * tenant stop neither another tenant's sources nor configured ones.
  */
 const MAX_SLOW_API = 8;
 const RESERVED_SLOW_API = 4;

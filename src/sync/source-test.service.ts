@@ -20,7 +20,7 @@ import { ReadMemory, ReadMemoryError } from './read-memory.js';
 import { readOnce, unsavedSource } from './read-source.js';
 import type { SourceTestAnswer } from './source-test.responses.js';
 
-/** Limits of tests: they hold connections and memory like syncs, but somebody waits for them. */
+/** Limits for tests: like syncs, they use connections and memory, but a person waits for them. */
 const MAX_TESTS = 4;
 const MAX_TESTS_PER_CALLER = 1;
 const MAX_TEST_MS = 20_000;
@@ -30,7 +30,7 @@ const TOO_SLOW =
   'a sync may take longer';
 const INTERNAL_FAILURE = 'The test failed because of an internal error: see the log for the cause';
 
-/** Reads sources once with settings that are not stored yet. */
+/** Reads sources once, with settings that are not stored yet. */
 @Injectable()
 export class SourceTests implements OnApplicationShutdown {
   private readonly logger = new Logger('sync');
@@ -44,7 +44,7 @@ export class SourceTests implements OnApplicationShutdown {
     private readonly memory: ReadMemory,
   ) {}
 
-  /** @throws ApiError what PUT answers for these settings; 400 `not_synced`; 429 and 503 beyond the limits. */
+  /** @throws ApiError the errors of a PUT with these settings; 400 `not_synced`; 429 and 503 beyond the limits. */
   async test(
     caller: Caller,
     client: Client,

@@ -105,7 +105,7 @@ export class SourceMetrics {
     private readonly queries: SyncQueries,
   ) {
     const { register } = metrics;
-    // All processes read the same figures from the database.
+    // All processes would read the same figures from the database.
     const ofSource = (name: string, help: string): SourceGauge =>
       new Gauge({
         name: `registry_source_${name}`,

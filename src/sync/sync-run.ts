@@ -47,7 +47,7 @@ interface SyncContent {
   readonly kept: KeptFolders | undefined;
 }
 
-/** In the place of the rules, so that the next run reads everything: there may be room then. */
+/** Stored instead of the rules' digest, so that the next run reads everything: there may be room then. */
 const CONTENT_FULL = 'full';
 
 /** Runs one sync of a leased source. */

@@ -30,12 +30,12 @@ interface SourceFigures {
   readonly skipped: number | null;
 }
 
-/** What admission holds of a source. */
+/** The versions and changes that admission holds for a source. */
 interface HeldFigures {
   readonly source: string;
   readonly kind: string;
   readonly held: number;
-  /** Versions whose time has come. */
+  /** Held versions that are due. */
   readonly due: number;
   /** Age, in seconds, of the oldest item that needs a decision; 0 if there is none. */
   readonly oldest: number;
@@ -89,7 +89,7 @@ export class SyncQueries {
     }));
   }
 
-  /** Returns what admission holds of each source (reference/admission). */
+  /** Returns the versions and changes that admission holds, by source (reference/admission). */
   async heldFigures(): Promise<HeldFigures[]> {
     return this.dataSource.query<HeldFigures[]>(
       `select s.name as source, s.kind, count(i.id)::int as held,

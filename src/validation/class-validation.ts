@@ -5,7 +5,7 @@ import { isObject } from '../json/json-values.js';
 import { below, type Check, foundKind, type Issue, issue, nearest, type Path } from './value-checks.js';
 
 export type Class<T extends object = object> = new () => T;
-/** An object of a class before its members are checked. */
+/** An object of a class whose members have not been checked yet. */
 export type Unchecked<T> = { readonly [K in keyof T]?: unknown };
 
 /** A decorator of a member, as class-validator stores it. */
@@ -99,7 +99,7 @@ function memberValue({ decorators, nested }: Member, value: unknown): unknown {
   const isList = decorators.some(({ type, each }) => type === 'nestedValidation' && each);
   if (nested && !isList) return instanceOf(nested, value);
   if (!Array.isArray(value)) return nested ? refused(value) : value;
-  // One item too many is enough to refuse the list.
+  // One item above the maximum is enough to refuse the list.
   const most = argumentOf(decorators, 'arrayMaxSize') as number | undefined;
   const items: unknown[] = most === undefined ? value : value.slice(0, most + 1);
   return nested ? items.map((item) => instanceOf(nested, item)) : items;

@@ -34,7 +34,11 @@ export function decoratorFor(name: string, fits: (value: unknown) => boolean, pr
   return (options?: ValidationOptions) => decoratorOf(name, check, options);
 }
 
-/** Creates a decorator for a text without control characters. @param problemOf returns a problem, or nothing. */
+/**
+ * Creates a decorator for a string without control characters.
+ *
+ * @param problemOf returns a problem, or nothing.
+ */
 export function textDecorator(name: string, problemOf: (text: string) => string | undefined) {
   const check: Check = (value) => {
     const problem = textProblem(value) ?? problemOf(String(value));
@@ -45,7 +49,7 @@ export function textDecorator(name: string, problemOf: (text: string) => string 
 
 const CONTROL = /\p{Cc}|\p{Surrogate}/u;
 
-/** Returns the problem with a value that should be a text, or nothing. */
+/** Returns the problem with a value that should be a string, or nothing. */
 export function textProblem(value: unknown): string | undefined {
   if (typeof value === 'number' || typeof value === 'boolean')
     return `must be a string, not ${foundKind(value)}: put it in quotes`;
@@ -54,7 +58,7 @@ export function textProblem(value: unknown): string | undefined {
   return CONTROL.test(value) ? 'must not contain control characters' : undefined;
 }
 
-/** Text that is not empty and has no control characters. */
+/** A string that is not empty and has no control characters. */
 export const IsText = textDecorator('isText', () => undefined);
 
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -78,7 +82,7 @@ export const IsFileName = textDecorator('isFileName', () => undefined);
 /** A URL that receives secrets or keys, so it must be https:// except on loopback (`cross-rules.ts`). */
 export const IsSecureUrl = textDecorator('isSecureUrl', (text) => urlProblem(text));
 
-/** A URL to which paths are added: it has no query and no fragment. */
+/** A base URL to which paths are added: it has no query and no fragment. */
 export const IsBaseUrl = textDecorator('isBaseUrl', (text) => urlProblem(text, { bare: true }));
 
 export const IsHttpOrigin = textDecorator('isHttpOrigin', (text) =>
@@ -99,7 +103,7 @@ export const IsGlob = textDecorator('isGlob', (text) => {
     : undefined;
 });
 
-/** A list whose items have different names. */
+/** A list whose items have unique names. */
 export const HasUniqueNames = () =>
   decoratorOf('hasUniqueNames', (list) => {
     const names = elements(list).map((item) => member(item, 'name'));
@@ -185,7 +189,11 @@ const flag = decoratorFor(
 /** A parameter that is `true` or `false`. */
 export const IsFlag = () => applyDecorators(ApiPropertyOptional({ type: 'boolean' }), flag());
 
-/** The `limit` parameter of a list. @param standard its documented default. */
+/**
+ * The `limit` parameter of a list.
+ *
+ * @param standard its documented default.
+ */
 export function IsPageLimit(standard?: number, maximum = MAX_PAGE): PropertyDecorator {
   const limit = decoratorFor(
     'isPageLimit',

@@ -1,4 +1,7 @@
-/** Maps file names that some file system treats as equal to one form: letter case, Unicode forms, ignored characters. */
+/**
+ * Maps file names that some file system treats as equal to one form, ignoring letter case, Unicode normalization and
+ * ignorable characters.
+ */
 export function foldedName(name: string): string {
   return name
     .replaceAll(/\p{Default_Ignorable_Code_Point}/gu, '')

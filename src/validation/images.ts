@@ -1,4 +1,4 @@
-/** The pictures that browsers show safely from any source: none of them can contain scripts or load anything. */
+/** Image formats that browsers can safely show from any source: none of them can contain scripts or load anything. */
 type RasterType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
 
 export interface RasterImage {
@@ -7,10 +7,10 @@ export interface RasterImage {
   readonly height: number;
 }
 
-/** Number of bytes in which a JPEG must state its size; thumbnails and profiles come before it. */
+/** Number of bytes within which a JPEG must state its size; thumbnails and profiles come before it. */
 const MAX_JPEG_HEADER = 128 * 1_024;
 
-/** Reads the type and size of a picture from its first bytes; null for everything else, such as SVG. */
+/** Reads the type and size of an image from its first bytes; null for everything else, such as SVG. */
 export function rasterImageIn(bytes: Buffer): RasterImage | null {
   return pngIn(bytes) ?? gifIn(bytes) ?? webpIn(bytes) ?? jpegIn(bytes);
 }
@@ -61,7 +61,7 @@ function jpegIn(bytes: Buffer): RasterImage | null {
   return null;
 }
 
-/** Whether a text file is an SVG picture. Its scripts don't run in an `img` element. */
+/** Whether a text file is an SVG image. Its scripts don't run in an `img` element. */
 export function isSvg(bytes: Buffer): boolean {
   const start = bytes.toString('utf8', 0, 1_000).replace(/^\ufeff/, '');
   return /^\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--(?:(?!-->)[^])*-->\s*)*<svg[\s>]/.test(start);

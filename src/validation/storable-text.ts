@@ -8,8 +8,8 @@ declare const brand: unique symbol;
 
 /**
  * A text that PostgreSQL can store and compare: no NUL, no lone surrogate, at most 8,192 characters. Statements and
- * batches that several requests share take the input of callers in this form only, so that no input can fail the
- * requests beside it.
+ * batches shared by several requests accept callers' input only in this form, so that one input cannot make other
+ * requests fail.
  */
 export type StorableText = string & { readonly [brand]: true };
 
@@ -17,15 +17,15 @@ export function isStorable(text: string): text is StorableText {
   return text.length <= MAX_LENGTH && !UNSTORABLE.test(text);
 }
 
-/** Replaces NUL and lone surrogates with U+FFFD, and cuts off what is too long. */
+/** Replaces NUL and lone surrogates with U+FFFD, and truncates long text. */
 export function toStorable(text: string, maxLength = MAX_LENGTH): StorableText {
-  // Cutting first may split a surrogate pair, whose half is then replaced.
+  // Truncating first may split a surrogate pair; the remaining half is then replaced.
   return text.slice(0, maxLength).replaceAll(EVERY_UNSTORABLE, '\uFFFD') as StorableText;
 }
 
 const MAX_QUOTED = 200;
 
-/** Quotes another server's own words: one line of printable text, at most 200 characters. */
+/** Quotes the words of another server: one line of printable text, at most 200 characters. */
 export function serverSaid(words: string): string {
   // Cc: control characters; Cf: invisible ones, such as those that change the direction of text.
   const line = words.slice(0, 2 * MAX_QUOTED).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}\s]+/gu, ' ');

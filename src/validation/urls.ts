@@ -1,10 +1,10 @@
 import { isIPv4 } from 'node:net';
 
-/** The maximum length of every URL that callers or documents give. Parsing and rewriting longer ones takes seconds. */
+/** The maximum length of every URL from callers or documents. Parsing and rewriting longer ones takes seconds. */
 export const MAX_URL_LENGTH = 2_048;
 
 /**
- * Returns what is wrong with an http(s) URL, or undefined.
+ * Returns the problem with an http(s) URL, or undefined.
  *
  * @param bare forbids a query and a fragment.
  */
@@ -77,7 +77,7 @@ export function withoutKeys(text: string): string {
   );
 }
 
-// A key may have run into the text beside it, as in `/k{key}`. Unlike names of that length, keys mix cases and digits.
+// A key may be attached to other text, as in `/k{key}`. Unlike names of that length, keys mix cases and digits.
 function mayHoldKey(word: string): boolean {
   const characters = word.replaceAll(/%(?:25)*(..)/g, (_, code: string) =>
     String.fromCharCode(Number.parseInt(code, 16)),

@@ -26,7 +26,7 @@ export interface Problem {
   readonly line?: number;
 }
 
-/** Returns an issue with the value itself. */
+/** Returns an issue about the value itself. */
 export function issue(message: string): Issue[] {
   return [{ path: [], message }];
 }
@@ -149,7 +149,7 @@ export function foundKind(value: unknown): string {
 
 const SIZE_UNITS: Readonly<Record<string, number>> = { KiB: 1_024, MiB: 1_024 ** 2, GiB: 1_024 ** 3 };
 
-/** Returns the bytes of a size such as `64MiB`; undefined if it is no size. */
+/** Returns the bytes of a size such as `64MiB`; undefined if the text is not a size. */
 export function parseSize(text: string): number | undefined {
   const [, digits, unit] = /^([1-9]\d{0,5})(KiB|MiB|GiB)$/.exec(text) ?? [];
   return unit === undefined ? undefined : Number(digits) * (SIZE_UNITS[unit] ?? Number.NaN);

@@ -119,7 +119,7 @@ export class Partitions {
     return sourceIds.flatMap((id) => found.get(id) ?? []);
   }
 
-  // A claim set deleted since the list was read is skipped: no entry carries it any more.
+  // A claim set deleted since the list was read is skipped: no entry has it anymore.
   private async withClaims(list: PartitionList, cache: EpochCache): Promise<SourcePartitions> {
     const slice = new TimeSlice();
     await slice.pause();

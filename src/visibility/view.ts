@@ -80,7 +80,11 @@ function contentOf(view: View): string {
   return view.seesAll ? view.sourceIds.join() : view.visible.map(({ digest }) => digest).join();
 }
 
-/** Creates the view of a registry. @param visible null: everything. */
+/**
+ * Creates the view of a registry.
+ *
+ * @param visible null if everything is visible.
+ */
 export function viewOf(
   { sourceIds, revisions }: Pick<View, 'sourceIds' | 'revisions'>,
   visible: readonly VisibleSource[] | null,

@@ -12,14 +12,14 @@ const MAX_ICON_BYTES = 256 * 1_024;
 const MAX_PIXELS = 1_024;
 const TIMEOUT_MS = 5_000;
 const MAX_FETCHES = 8;
-/** Icons of a document that are looked at, and of those at a listed origin, that are tried. */
+/** Maximum icons of a document that are examined, and maximum icons at a listed origin that are tried. */
 const MAX_LISTED = 50;
 const MAX_TRIED = 3;
 const CACHE_BYTES = 16 * 1_024 * 1_024;
 const MAX_CACHED = 5_000;
 const FRESH_MS = 24 * 60 * 60 * 1_000;
 const RETRY_MS = 10 * 60 * 1_000;
-/** What an entry of the cache takes beside the picture. */
+/** The memory of a cache entry besides the image. */
 const OVERHEAD_BYTES = 2_500;
 
 export interface Icon {
@@ -36,7 +36,7 @@ export class IconCache implements OnApplicationShutdown {
   private readonly origins: ReadonlySet<string>;
   private readonly fetches = new Semaphore(MAX_FETCHES, TIMEOUT_MS);
   private readonly stopping = new AbortController();
-  /** By URL; an icon that could not be fetched is remembered as such. */
+  /** By URL; failures to fetch an icon are cached too. */
   private readonly cache = new LRUCache<string, { readonly icon: Icon | null }>({
     max: MAX_CACHED,
     maxSize: CACHE_BYTES,
@@ -56,8 +56,8 @@ export class IconCache implements OnApplicationShutdown {
   /**
    * Returns the first icon that can be shown.
    *
-   * @param icons the member of a document.
-   * @param key identifies the caller: callers take turns with fetches.
+   * @param icons the `icons` member of a document.
+   * @param key identifies the caller: callers take turns fetching.
    */
   async of(icons: unknown, key: string, gone: AbortSignal): Promise<Icon | null> {
     const began = performance.now();
@@ -116,7 +116,7 @@ export class IconCache implements OnApplicationShutdown {
     }
   }
 
-  // The operator names the origins, so they may be private; a redirect to another origin is not followed.
+  // The operator lists the origins, so they may be private; a redirect to another origin is not followed.
   private async fetch(url: string): Promise<Icon | null> {
     const { status, bytes } = await this.http.get(url, {
       timeoutMs: TIMEOUT_MS,

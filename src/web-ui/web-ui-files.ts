@@ -70,7 +70,7 @@ export function builtPage(): PageFiles {
 /** `Cache-Control` for the files. Asset names contain a content digest, so assets never change. */
 export const CACHE_CONTROL = { html: 'no-cache', assets: 'public, max-age=31536000, immutable' } as const;
 
-/** Security headers of pictures that others made: opened as a page, they run nothing and load nothing. */
+/** Security headers of images from others: when opened as a page, they run nothing and load nothing. */
 export const PICTURE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': "default-src 'none';style-src 'unsafe-inline';sandbox",
   'X-Content-Type-Options': 'nosniff',
@@ -90,7 +90,7 @@ export function pageHeaders(oauth: OAuthConfig | null): Readonly<Record<string, 
     'default-src': ["'none'"],
     'script-src': ["'self'"],
     'style-src': ["'self'"],
-    // Icons are fetched with the token of the session and shown from memory.
+    // Icons are fetched with the session's token and shown from memory.
     'img-src': ["'self'", 'blob:'],
     'connect-src': ["'self'", ...new Set(providers)],
     'base-uri': ["'none'"],

@@ -53,8 +53,8 @@ export class PageController {
   }
 
   /**
-   * Sends a browser that opens the base URL of a registry to its page. It sends every name there, so that nothing shows which
-   * registries exist; a URL with a key has no page.
+   * Sends a browser that opens the base URL of a registry to the registry's page. It does so for every name, so that it
+   * does not reveal which registries exist; a URL with a key has no page.
    */
   @Route('GET', 'registry/:registry', { access: 'public', audit: null, openApi: false })
   registry(@Param('registry') name: string, @Req() request: Request, @Res() response: Response): void {
@@ -94,7 +94,7 @@ export class PageController {
     await this.send(request, response, file);
   }
 
-  /** The picture of `web.logo`. As a page of its own, an SVG file gets no scripts and loads nothing. */
+  /** The image of `web.logo`. An SVG file opened as a page runs no scripts and loads nothing. */
   @Route('GET', 'logo', { access: 'public', audit: null, openApi: false })
   async picture(@Req() request: Request, @Res() response: Response): Promise<void> {
     if (!this.logo) throw new ApiError('route_not_found');

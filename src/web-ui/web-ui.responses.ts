@@ -26,10 +26,10 @@ export class PageSettings {
   @ApiProperty({ enum: ['anonymous', 'oauth'] })
   mode: string;
 
-  /** Whether claims decide who sees what: `auth.authz` is configured. */
+  /** Whether claims restrict access: `auth.authz` is configured. */
   checksClaims: boolean;
 
-  /** Empty in anonymous mode, and when none is configured. */
+  /** Empty in anonymous mode, and when no login is configured. */
   logins: PageLogin[];
 
   /** Whether entries may have icons, which `…/x/icon` serves. */
@@ -38,7 +38,7 @@ export class PageSettings {
   /** The name of the web UI. */
   title: string;
 
-  /** Whether `/logo` serves a picture for the title. */
+  /** Whether `/logo` serves an image for the title. */
   hasLogo: boolean;
 
   @ApiPropertyOptional({ example: '#0b6b62', description: 'The color of links and buttons' })

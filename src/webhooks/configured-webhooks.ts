@@ -7,10 +7,10 @@ import type { WebhookConfig } from '../config/config.js';
 import { formatDuration } from '../validation/value-checks.js';
 import { type AppliedWebhook, Webhook } from './webhook.entity.js';
 
-/** Applies the webhooks of the configuration, and audits changes. */
+/** Applies the configured webhooks and audits the changes. */
 @Injectable()
 export class ConfiguredWebhooks {
-  /** Takes a while: secrets are digested slowly. */
+  /** Slow, because secrets are hashed with slow digests. */
   formsOf(webhooks: readonly WebhookConfig[]): Promise<AppliedWebhook[]> {
     return Promise.all(
       webhooks.map(async ({ name, url, secrets, actions, retryForMs, as }) => ({
@@ -28,8 +28,8 @@ export class ConfiguredWebhooks {
   }
 
   /**
-   * Makes the rows match the configuration. Call in a transaction that holds the catalog lock. A new webhook begins
-   * with the next transaction's events; any other keeps its place.
+   * Makes the rows match the configuration. Call in a transaction that holds the catalog lock. A new webhook starts
+   * with the next transaction's events; the others keep their place.
    *
    * @returns the changes, such as `webhook siem: created`.
    */
@@ -56,7 +56,7 @@ export class ConfiguredWebhooks {
   }
 }
 
-/** Returns the forms of the applied webhooks, by name. */
+/** Returns the stored forms of the applied webhooks, by name. */
 async function appliedForms(manager: EntityManager): Promise<Map<string, AppliedWebhook>> {
   const webhooks = await manager.find(Webhook, {
     select: { id: true, name: true, form: true },
@@ -65,7 +65,7 @@ async function appliedForms(manager: EntityManager): Promise<Map<string, Applied
   return new Map(webhooks.map(({ name, form }) => [name, form]));
 }
 
-/** Changes the form of a webhook, or adds a webhook that starts at the current end of the audit trail. */
+/** Changes the stored form of a webhook, or adds a webhook that starts at the current end of the audit trail. */
 async function put(manager: EntityManager, form: AppliedWebhook): Promise<void> {
   const { name } = form;
   const { affected } = await manager.update(Webhook, { name }, { form, nextAttemptAt: null });
@@ -86,7 +86,7 @@ function plain(form: AppliedWebhook): unknown {
   return JSON.parse(JSON.stringify(form)) as unknown;
 }
 
-/** Returns the form for the audit trail: a secret is only `set`, or `changed` where it differs from `before`. */
+/** Returns the form for the audit trail: a secret is shown as `set`, or as `changed` if it differs from `before`. */
 export function auditedWebhook<Form extends Pick<AppliedWebhook, 'url' | 'secret'>>(
   form: Form,
   before: Form = form,

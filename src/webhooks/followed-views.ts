@@ -18,28 +18,28 @@ import {
 } from './view-comparison.js';
 import { type TrailEvent, type TrailPage, WebhookPlaces } from './webhook-places.queries.js';
 
-/** Maximum number of views that are read at the same time. */
+/** Maximum number of views read at the same time. */
 const MAX_READS = 2;
 const READ_TIMEOUT_MS = 10 * 60_000;
 
 type Cause = Pick<TrailEvent, 'id' | 'time'>;
 
-/** A view that a webhook follows, as this replica last read it. */
+/** A view that a webhook follows, as last read by this replica. */
 export interface FollowedView extends ReadView {
-  /** The policy's version when the whole view was last compared; undefined before. */
+  /** The policy's version when the whole view was last compared; undefined before the first comparison. */
   comparedUnder: number | undefined;
-  /** The comparison of the whole view whose differences were delivered last. */
+  /** The last comparison of the whole view whose differences were delivered. */
   compared: Comparison | undefined;
 }
 
-/** How far the whole view was compared for a page of the trail. */
+/** How far the whole view has been compared for a page of the trail. */
 export interface Comparison {
   readonly page: string;
-  /** The names up to this one were compared; null: all. */
+  /** The last name that was compared; null if all were. */
   readonly reached: EntryName | null;
 }
 
-/** What to send about a page of the trail. */
+/** The messages to send about a page of the trail. */
 export interface ViewMessages {
   readonly messages: readonly Message[];
   /** Set if the messages are differences of the whole view: the page is read again once they are delivered. */
@@ -48,7 +48,7 @@ export interface ViewMessages {
 
 interface ViewPage extends TrailPage {
   readonly changes: readonly TrailEvent[];
-  /** The entries that these are about, by key. */
+  /** The entries that the messages are about, by key. */
   readonly named: ReadonlyMap<string, EntryName>;
 }
 
@@ -62,10 +62,10 @@ export function follow(as: WebhookView): FollowedView {
 /**
  * Builds the messages of a webhook that follows a view (reference/webhooks).
  *
- * The view is read when the messages are built, and compared with the entries that the receiver knows. So nothing is sent
- * about an entry that is hidden by then, and an entry that left and came back since the last comparison causes neither
- * `entry.removed` nor `entry.added`. Only the entries that events name are compared, but after any other change, such as a
- * sync, the whole view.
+ * The view is read when the messages are built, and compared with the entries that the receiver knows. So nothing is
+ * sent about an entry that is hidden by then, and an entry that left and came back since the last comparison causes
+ * neither `entry.removed` nor `entry.added`. If all changes are events about single entries, only those entries are
+ * compared; after any other change, such as a sync, the whole view is.
  */
 @Injectable()
 export class FollowedViews {
@@ -78,13 +78,13 @@ export class FollowedViews {
     private readonly policy: AccessPolicy,
   ) {}
 
-  /** Whether the view may have changed without an event: a reload changes the policy of each replica separately. */
+  /** Whether the view may have changed without an event: each replica changes its policy separately in a reload. */
   isOutdated({ comparedUnder }: FollowedView): boolean {
     return comparedUnder !== this.policy.version;
   }
 
   /**
-   * Limits concurrent reads, so that requests find free connections.
+   * Limits concurrent reads, so that connections remain free for requests.
    *
    * @param wants whether the webhook receives events with this action.
    */
@@ -125,7 +125,7 @@ export class FollowedViews {
     return { messages: await this.messagesAbout(id, view, page, wants) };
   }
 
-  /** Takes the entries of a view that is new to the receiver as known, but for those that are about to change. */
+  /** Records the entries of a view that is new to the receiver as known, except those that are about to change. */
   private async learnAll(id: number, view: FollowedView, page: ViewPage): Promise<null> {
     await this.known.forgetAll(id);
     let reached: EntryName | null = null;
@@ -138,7 +138,7 @@ export class FollowedViews {
     return null;
   }
 
-  /** Returns the next differences of the whole view; null if all were delivered. */
+  /** Returns the next differences of the whole view; null if all have been delivered. */
   private async part(id: number, view: FollowedView, page: ViewPage): Promise<ViewMessages | null> {
     const { events, next, changes } = page;
     const key = JSON.stringify([this.policy.version, view.as, next, events.at(-1)?.id]);
@@ -166,13 +166,13 @@ export class FollowedViews {
     return null;
   }
 
-  /** Returns whether differences come from other events than the ones that name the entry, which are sent with these. */
+  /** Returns whether differences come from events other than those about the entry, which are sent with these. */
   private async ofOtherEvents(
     { next, named }: ViewPage,
     differing: readonly EntryName[],
   ): Promise<(entry: EntryName) => boolean> {
     if (differing.length === 0) return () => true;
-    // The view is newer than the page. Changes by later events are sent with them.
+    // The view is newer than the page. Changes by later events are sent with those events.
     const later = await this.places.changingAfter(
       next,
       differing.map(({ name }) => name),
@@ -206,7 +206,7 @@ export class FollowedViews {
     return this.inOrder(changes, caused, { view, shown, known, wants });
   }
 
-  /** Puts the changes of the view next to the events that caused them. */
+  /** Places the changes of the view next to the events that caused them. */
   private inOrder(
     events: readonly TrailEvent[],
     caused: Map<string, Message[]>,
@@ -224,7 +224,7 @@ export class FollowedViews {
   ): Message[] {
     const messages: Message[] = [];
     const isKnown = new Set(known.keys());
-    /** Entries whose claims were hidden at this place. */
+    /** Entries whose claims were hidden at this point. */
     const hidden = new Set<string>();
     const take = (id: string, type: ViewChange) => {
       for (const message of caused.get(id) ?? [])
@@ -237,12 +237,12 @@ export class FollowedViews {
       take(event.id, 'entry.added');
       const { source } = event.target;
       const key = keyOf(event.target);
-      // An entry of another source with this name is not in the view.
+      // The view does not contain an entry with this name from another source.
       const isShown = source !== undefined && shown.get(key)?.sources.has(source);
       const isVisible = this.hasVisibleClaims(view, event);
       if (isVisible === false) hidden.add(key);
       else if (isVisible) hidden.delete(key);
-      // Other nouns may be about versions that no consumer sees.
+      // Events about other nouns may concern versions that no consumer sees.
       const isEntryChange = event.action.startsWith('entry.');
       if (isEntryChange && isShown && isKnown.has(key) && !hidden.has(key) && wants(event.action))
         messages.push(shownEvent(event));
@@ -252,7 +252,7 @@ export class FollowedViews {
   }
 
   /**
-   * Returns the event that certainly caused a change of the view.
+   * Returns the event that certainly caused a change to the view.
    *
    * @param events the events about the entry, in order.
    */
@@ -267,7 +267,7 @@ export class FollowedViews {
     );
   }
 
-  /** Whether the caller sees the claims that the entry had after an event; undefined if the event has no claims. */
+  /** Whether the caller covers the claims that the entry had after an event; undefined if the event has no claims. */
   private hasVisibleClaims({ caller }: FollowedView, { change }: TrailEvent): boolean | undefined {
     const claims = member(member(change, 'after'), 'claims');
     return isObject(claims) ? this.policy.maySee(caller, claims as Claims) : undefined;
@@ -278,7 +278,7 @@ function viewChange(type: ViewChange, entry: EntryName, event: Cause): Message {
   return { id: `${event.id}/${keyOf(entry)}`, type, target: entry, event, data: entry };
 }
 
-// The receiver may not know who else may do what, nor what was hidden before.
+// The receiver may not know what others may do, or what was hidden before.
 function shownEvent(event: TrailEvent): Message {
   const { change } = event as { readonly change?: { readonly after?: object } };
   const data = {

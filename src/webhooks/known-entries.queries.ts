@@ -31,7 +31,7 @@ export class KnownEntries {
     );
   }
 
-  /** Returns the entries after this one that the receiver knows, or the first ones. */
+  /** Returns the next entries that the receiver knows, after this one or from the beginning. */
   async after(id: number, after: EntryName | null, limit: number): Promise<NamesPage<EntryName>> {
     const names = await this.entries
       .createQueryBuilder('entry')
@@ -48,12 +48,12 @@ export class KnownEntries {
     return { names, last: names.length === limit ? (names.at(-1) ?? null) : null };
   }
 
-  /** Records entries that the receiver knows without a message. */
+  /** Records entries as known without sending a message. */
   async learn(id: number, entries: readonly EntryName[]): Promise<void> {
     await learn(this.entries.manager, id, entries, []);
   }
 
-  /** Records that the receiver knows the entries of this view, but for differences yet to be sent. */
+  /** Records the entries of this view as known, except those with differences still to be sent. */
   async follow(id: number, view: WebhookView): Promise<void> {
     await this.webhooks.update({ id }, { followed: view });
   }

@@ -7,19 +7,19 @@ import { RegistriesRepository } from '../registries/registries.repository.js';
 import { RegistryViews } from '../visibility/registry-views.js';
 import { KnownEntries } from './known-entries.queries.js';
 
-/** Names in memory at a time, and of one statement. */
+/** Maximum number of names in memory, and per statement. */
 const NAMES = 20_000;
 const [MIN_PAGE, MAX_PAGE] = [100, 2_000];
-/** Differences after which a comparison pauses, until they are delivered. */
+/** Number of differences after which a comparison pauses until they are delivered. */
 const MAX_DIFFERENCES = 1_000;
 
-/** The entries of one view, and who sees them. */
+/** The entries of one view, and the claims required to see them. */
 export interface ReadView {
   readonly as: WebhookView;
   readonly caller: Caller;
 }
 
-/** A shown entry and the sources that provide it, one of each registry at most. */
+/** A shown entry and the sources that provide it, at most one per registry. */
 export interface ShownEntry {
   readonly entry: EntryName;
   readonly sources: ReadonlySet<string>;
@@ -28,15 +28,15 @@ export interface ShownEntry {
 export interface ViewDifferences {
   readonly added: readonly EntryName[];
   readonly removed: readonly EntryName[];
-  /** The names up to this one were compared; null: all. */
+  /** The last name that was compared; null if all were. */
   readonly reached: EntryName | null;
 }
 
 export const keyOf = ({ type, name }: { readonly type: string; readonly name: string }) => `${type}/${name}`;
 
 /**
- * Compares the entries of a view with the ones that a receiver knows. The view is read by the code that answers requests.
- * Whole views are read name by name in parts of a bounded size: they may be larger than memory.
+ * Compares the entries of a view with the entries that a receiver knows, using the code that serves requests. Whole
+ * views may be larger than memory, so they are read by name in parts of limited size.
  */
 @Injectable()
 export class ViewComparison {
@@ -64,7 +64,7 @@ export class ViewComparison {
     return found;
   }
 
-  /** Compares the names after this one, or all, until there are many differences. */
+  /** Compares the names after this one, or all names, until there are many differences. */
   async differences(id: number, { as, caller }: ReadView, after: EntryName | null): Promise<ViewDifferences> {
     const registries = await this.registriesOf(as);
     const limit = Math.min(Math.max(Math.floor(NAMES / (registries.length + 1)), MIN_PAGE), MAX_PAGE);
@@ -104,7 +104,7 @@ class NameStream {
     private readonly start: EntryName | null,
   ) {}
 
-  /** The names up to this one were read; null: all. */
+  /** The last name that was read; null if all were. */
   get last(): EntryName | null {
     return this.page ? this.page.last : this.start;
   }
@@ -115,7 +115,7 @@ class NameStream {
     this.taken = 0;
   }
 
-  /** Takes the names up to this one; null: all. */
+  /** Takes the names up to this one; null for all. */
   takeUntil(end: EntryName | null): EntryName[] {
     const names = this.page?.names ?? [];
     const from = this.taken;
@@ -134,7 +134,7 @@ function earliest(names: readonly (EntryName | null)[]): EntryName | null {
   return names.reduce((first, name) => (!first || (name && isAfter(first, name)) ? name : first), null);
 }
 
-// The database orders by bytes. Names are ASCII, so that code units have the same order.
+// The database orders by bytes. Names are ASCII, so code units have the same order.
 function isAfter(one: EntryName, other: EntryName): boolean {
   return one.type === other.type ? one.name > other.name : one.type > other.type;
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Counter, Gauge } from 'prom-client';
 import { Metrics } from '../telemetry/metrics.js';
 
-/** Measures the webhooks that this replica sends for. */
+/** Measures the webhooks that this replica sends. */
 @Injectable()
 export class WebhookMetrics {
   private readonly attempts: Counter<'webhook' | 'outcome'>;
@@ -46,7 +46,7 @@ export class WebhookMetrics {
     for (const outcome of ['delivered', 'failed']) this.attempts.inc({ webhook, outcome }, 0);
   }
 
-  /** Ends the gauges of a webhook that another replica sends for now. */
+  /** Ends the gauges of a webhook that another replica now sends. */
   forget(webhook: string): void {
     this.lag.remove({ webhook });
     this.paused.remove({ webhook });

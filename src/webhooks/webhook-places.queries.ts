@@ -10,21 +10,23 @@ import { type DeliveryAttempt, recordAttempts } from './webhook-states.queries.j
 import { Webhook } from './webhook.entity.js';
 import type { EntryName } from '../documents/entry-types.js';
 
-/** Events between two snapshots; more only if one transaction wrote more. Bounds what a statement sorts. */
+/**
+ * Maximum number of events between two snapshots, unless one transaction wrote more. Bounds how much a statement sorts.
+ */
 const EVENTS_PER_WINDOW = 1_000;
-/** Events that a statement reads to find the ones that the webhook wants. */
+/** Number of events that a statement reads to find those that the webhook wants. */
 const EVENTS_PER_SLICE = 1_000;
 const EVENTS_PER_PAGE = 100;
-/** Characters of the events on a page, which stays in memory until its receiver has it. */
+/** Maximum characters of the events on a page, which stays in memory until its receiver has it. */
 const MAX_PAGE_CHARACTERS = 512 * 1_024;
-/** Smaller than every event's ID. */
+/** Less than every event's ID. */
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 /** The place of a webhook in the audit trail. */
 export interface TrailPlace {
-  /** A `pg_snapshot`: the events of all transactions in it were handled. */
+  /** A `pg_snapshot`: all events of the transactions in it have been handled. */
   readonly past: string;
-  /** Replay: events from this ID on are sent again. */
+  /** For a replay: events from this ID on are sent again. */
   readonly since: string | null;
   /** A `pg_snapshot`: the events between `past` and `until` are being handled, in the order of their IDs. */
   readonly until: string | null;
@@ -34,15 +36,15 @@ export interface TrailPlace {
   readonly latest: string | null;
 }
 
-/** A webhook that this replica sends for. */
+/** A webhook that this replica sends. */
 export interface HeldWebhook extends TrailPlace {
   readonly id: number;
   readonly generation: number;
   /** The end of the current window, or of the next one. */
   readonly until: string;
-  /** Whether there are events that were not handled. */
+  /** Whether any events have not been handled. */
   readonly isBehind: boolean;
-  /** Whether the snapshots are of another database cluster, after a restore. */
+  /** Whether the snapshots belong to another database cluster, after a restore. */
   readonly isForeign: boolean;
   /** The transaction that configured the webhook, whose own events are not sent; null once it has been handled. */
   readonly configuredIn: string | null;
@@ -73,16 +75,16 @@ export interface TrailPage {
   readonly next: TrailPlace;
 }
 
-/** The result of one round of deliveries of a webhook. */
+/** The result of one round of deliveries. */
 export interface Round {
   readonly id: number;
   readonly generation: number;
   readonly place: TrailPlace;
   readonly attempts: readonly DeliveryAttempt[];
-  /** Entries that the receiver has learned of, or that have left its view. */
+  /** Entries that the receiver has learned about, or that have left its view. */
   readonly added: readonly EntryName[];
   readonly removed: readonly EntryName[];
-  /** Time of the first event that was not delivered; null if there is none. */
+  /** Time of the first undelivered event; null if there is none. */
   readonly behindSince: string | null;
   /** Null if nothing failed. */
   readonly failure: RoundFailure | null;
@@ -106,7 +108,7 @@ const end = (snapshot: string) => `pg_snapshot_xmax(${snapshot}::text::pg_snapsh
 const NOW = 'pg_current_snapshot()';
 
 // A window ends at the current snapshot, or earlier, at a transaction before which all others have ended. Webhooks at
-// the same place share it. The transaction that configured a webhook no longer matters once `past` contains it.
+// the same place share it. The transaction that configured a webhook is irrelevant once `past` contains it.
 const HELD = `
 with held as materialized (
   select *, case when not pg_visible_in_snapshot(configured_in::text::xid8, past::pg_snapshot) then configured_in end as own
@@ -180,9 +182,9 @@ interface PageRow {
 /**
  * Reads and writes the places of webhooks in the audit trail.
  *
- * The order of commits differs from the order of the IDs, so a place cannot be an ID: it is a snapshot. What became
- * visible since is sent in the order of the IDs. The events of one target ascend, because a transaction that
- * writes one has the lock of the target: the later event is never visible before the earlier one.
+ * Transactions commit in a different order from their events' IDs, so a place cannot be an ID: it is a snapshot. Events
+ * that have become visible since are sent in ID order. The IDs of one target's events ascend, because a transaction
+ * that writes one holds the target's lock, so a later event is never visible before an earlier one.
  */
 @Injectable()
 export class WebhookPlaces {
@@ -208,7 +210,7 @@ export class WebhookPlaces {
     return raw as { id: number; name: string }[];
   }
 
-  /** Extends the leases of an owner; returns the webhooks that it still holds. */
+  /** Extends the leases of an owner; returns the webhooks whose leases the owner still holds. */
   async renew(owner: string, leaseMs: number): Promise<number[]> {
     const { raw } = await this.webhooks
       .createQueryBuilder()
@@ -224,7 +226,7 @@ export class WebhookPlaces {
     await this.webhooks.update({ leaseOwner: owner }, { leaseOwner: null, leaseUntil: null });
   }
 
-  /** Returns the states of the webhooks that an owner holds. */
+  /** Returns the states of the webhooks leased by an owner. */
   async held(owner: string): Promise<HeldWebhook[]> {
     return this.dataSource.query<HeldWebhook[]>(HELD, [owner]);
   }
@@ -291,7 +293,7 @@ export class WebhookPlaces {
   }
 
   /**
-   * Continues after a restore: snapshots that belong to another database cluster are replaced, so the events from the last
+   * Continues after a restore: replaces snapshots that belong to another database cluster, so the events from the last
    * one on are sent again.
    */
   async restart(owner: string): Promise<void> {
@@ -340,7 +342,7 @@ export class WebhookPlaces {
 }
 
 const milliseconds = (member: string) => `p."${member}" * interval '1 millisecond'`;
-/** SQL: the time since which the webhook fails; a success in the same round resets it. */
+/** SQL: when the webhook began to fail; a success in the same round resets it. */
 const STARTED = `case when p."hasDelivered" then now() else coalesce(w.failing_since, now()) end`;
 const ENDS = `${STARTED} + ${milliseconds('retryForMs')}`;
 const unlessIdle = (column: string, failed: string, succeeded: string) =>

@@ -12,13 +12,13 @@ import type { HeldWebhook, Round, RoundFailure, TrailPage, TrailPlace } from './
 import type { DeliveryAttempt } from './webhook-states.queries.js';
 
 const TIMEOUT_MS = 10_000;
-/** Requests to one receiver at a time. */
+/** Concurrent requests to one receiver. */
 const MAX_CONCURRENT = 8;
 const LONGEST_RETRY_AFTER_MS = 24 * 60 * 60_000;
 /** How long messages about a view are sent before the view is read again. */
 const VIEW_MS = 1_000;
 
-/** Messages whose receiver has not confirmed all of them. */
+/** Messages that the receiver has not all confirmed. */
 interface PendingPage {
   readonly config: WebhookConfig;
   readonly generation: number;
@@ -26,10 +26,10 @@ interface PendingPage {
   /** See ViewMessages. */
   readonly compared?: Comparison | undefined;
   readonly delivered: Set<Message>;
-  /** The place before the messages, and after them. */
+  /** The places before and after the messages. */
   readonly place: TrailPlace;
   readonly next: TrailPlace;
-  /** Measured with `performance.now()`. */
+  /** By `performance.now()`. */
   readonly readAt: number;
   readonly failures: Map<Message, number>;
 }
@@ -45,13 +45,13 @@ export interface WebhookRunOptions {
   readonly metrics: WebhookMetrics;
   /** Saves the result of a round; returns false if the lease was lost, or a request changed the place. */
   readonly save: (round: Round) => Promise<boolean>;
-  /** The run of an earlier lease: it has been aborted, but its last round may not have ended. */
+  /** The run under an earlier lease: it has been aborted, but its last round may not have ended. */
   readonly before: WebhookRun | undefined;
 }
 
 /**
- * Sends the events of one webhook while this replica holds its lease: round by round, the messages about one target in
- * order, those about several targets concurrently. After a failure nothing is sent until the next attempt.
+ * Sends the events of one webhook while this replica holds its lease: round by round, messages about one target in
+ * order, and messages about different targets concurrently. After a failure, sends nothing until the next attempt.
  */
 export class WebhookRun {
   private readonly http: HttpClient;
@@ -78,7 +78,7 @@ export class WebhookRun {
     await this.http.close();
   }
 
-  /** Returns whether the next round needs a page of the trail or nothing but what is in memory; null if no round is due. */
+  /** Returns whether the next round needs a page of the trail or only data in memory; null if no round is due. */
   needs(config: WebhookConfig, held: HeldWebhook): 'page' | 'nothing' | null {
     if (held.isPaused || held.waitMs > 0) return null;
     if (this.view?.as !== config.as) this.view = config.as ? follow(config.as) : undefined;
@@ -158,7 +158,7 @@ export class WebhookRun {
       for (let lane = lanes.shift(); lane; lane = lanes.shift())
         for (const message of lane) if (isOver() || !(await send(message))) return;
     };
-    // A receiver that failed gets one message first.
+    // After a failure, the receiver first gets a single message.
     const [first] = lanes[0] ?? [];
     if (held.attempts > 0 && first && (await send(first))) lanes[0]?.shift();
     if (!failure) await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
@@ -213,7 +213,7 @@ function entriesOf(messages: readonly Message[], change: ViewChange): EntryName[
   return messages.filter(({ type }) => type === change).map(({ data }) => data as EntryName);
 }
 
-/** Groups messages by what must be delivered in order. */
+/** Groups messages that must be delivered in order. */
 function inOrder(messages: readonly Message[]): Message[][] {
   const lanes = new Map<string, Message[]>();
   for (const message of messages) {
@@ -224,10 +224,10 @@ function inOrder(messages: readonly Message[]): Message[][] {
   return [...lanes.values()];
 }
 
-/** Returns the place from which everything undelivered is read again. */
+/** Returns the place from which all undelivered events are read again. */
 function placeBefore({ messages, compared, place }: PendingPage, undelivered: Message): TrailPlace {
   if (compared) return place;
-  // An event of a view may cause several messages.
+  // An event may cause several messages about a view.
   const before = messages
     .slice(0, messages.indexOf(undelivered))
     .findLast(({ event }) => event.id !== undelivered.event.id);

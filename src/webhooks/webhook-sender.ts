@@ -100,7 +100,7 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
     return [...this.configs.values()];
   }
 
-  /** Applies changed webhooks, whose rows have been changed. */
+  /** Applies changed webhooks; their rows have already been updated. */
   replace(webhooks: readonly WebhookConfig[]): void {
     this.configs = byName(webhooks);
     this.leasing.pollNow();
@@ -125,7 +125,7 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
     if (attempted.length > 0) await this.states.forgetDeliveries(attempted);
   }
 
-  /** Reads the trail after `ms` milliseconds, unless something else reads it sooner. */
+  /** Reads the trail after `ms` milliseconds, unless it is read sooner for another reason. */
   private wake(ms = TOGETHER_MS): void {
     if (this.stopping.signal.aborted) return;
     this.waking ??= setTimeout(() => {
@@ -137,7 +137,7 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
   /** Begins a round of each webhook that has something to send. */
   private async readTrail(): Promise<void> {
     if (this.runs.size === 0) return;
-    // A round that ends during the statement has moved its place since; its end asks for the next poll.
+    // A round that ends during the statement has already moved its place, and requests the next poll when it ends.
     const busy = new Set([...this.runs.values()].filter(({ isBusy }) => isBusy));
     const states = await this.places.held(this.owner);
     if (states.some(({ isForeign }) => isForeign)) {
@@ -214,7 +214,7 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
   }
 }
 
-/** Returns the actions that any of these webhooks needs; null for all, which a view depends on. */
+/** Returns the actions that any of these webhooks needs; null for all actions, which followed views require. */
 function sentTo(webhooks: readonly Due[]): readonly string[] | null {
   const actions = webhooks.map(({ config }) => (config.as ? null : actionsOf(config)));
   return actions.includes(null) ? null : [...new Set(actions.flatMap((some) => some ?? []))];

@@ -14,7 +14,7 @@ export interface WebhookState {
   readonly lastError: string | null;
 }
 
-/** Deliveries that are kept for each webhook. */
+/** Number of deliveries kept per webhook. */
 const MAX_DELIVERIES = 1_000;
 
 /** An attempt to deliver a message. */
@@ -59,7 +59,7 @@ export class WebhookStates {
       .getMany();
   }
 
-  /** Locks a webhook until the transaction ends; returns its status, `active` if it was removed. */
+  /** Locks a webhook until the transaction ends; returns its status (`active` if it was removed). */
   async lock(manager: EntityManager, name: string): Promise<WebhookStatus> {
     const row = await manager
       .createQueryBuilder(Webhook, 'webhook')
@@ -89,8 +89,8 @@ export class WebhookStates {
   }
 
   /**
-   * Moves the place of a webhook back: all events from this ID on, and all that were not sent, are sent in the order of
-   * their IDs.
+   * Moves the place of a webhook back: all events from this ID on, and all events that were not sent, are sent in ID
+   * order.
    */
   async replay(manager: EntityManager, name: string, since: string): Promise<void> {
     await manager.query(

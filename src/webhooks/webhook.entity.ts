@@ -2,7 +2,7 @@ import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, Uni
 import type { WebhookView } from '../config/config.js';
 import { BytewiseText, IdColumn, Timestamp } from '../database/columns.js';
 
-/** A webhook as the database keeps it, to detect changes: secrets are slow digests. */
+/** A webhook as stored in the database to detect changes; secrets are stored as slow digests. */
 export interface AppliedWebhook {
   readonly name: string;
   readonly host: string;
@@ -23,7 +23,7 @@ export class Webhook {
   @BytewiseText()
   name: string;
 
-  /** The settings applied last, to detect changes; secrets as slow digests. */
+  /** The settings that were applied last, to detect changes; secrets are stored as slow digests. */
   @Column({ type: 'jsonb' })
   form: AppliedWebhook;
 
@@ -31,11 +31,11 @@ export class Webhook {
   @Column({ name: 'configured_in', type: 'bigint' })
   configuredIn: string;
 
-  /** A `pg_snapshot`: the events of all transactions in it were handled. */
+  /** A `pg_snapshot`: all events of the transactions in it have been handled. */
   @Column({ type: 'text' })
   past: string;
 
-  /** Replay: events from this ID on are sent again. */
+  /** For a replay: events from this ID on are sent again. */
   @Column({ type: 'uuid', nullable: true })
   since: string | null;
 
@@ -47,11 +47,11 @@ export class Webhook {
   @Column({ type: 'uuid', nullable: true })
   after: string | null;
 
-  /** The largest ID that was handled: the place to continue from after a restore, when snapshots are invalid. */
+  /** The largest ID that was handled: where to continue after a restore, when snapshots are invalid. */
   @Column({ type: 'uuid', nullable: true })
   latest: string | null;
 
-  /** Changes when the place was changed by a request. */
+  /** Changes whenever a request changes the place. */
   @Column({ type: 'integer', default: 0 })
   generation: number;
 
@@ -75,11 +75,11 @@ export class Webhook {
   @Column({ name: 'last_error', type: 'text', nullable: true })
   lastError: string | null;
 
-  /** The view whose entries are in WebhookEntry; null until the first view was read. */
+  /** The view whose entries are in WebhookEntry; null until a view has been read. */
   @Column({ type: 'jsonb', nullable: true })
   followed: WebhookView | null;
 
-  /** The replica that sends. */
+  /** The replica that sends the webhook. */
   @Column({ name: 'lease_owner', type: 'uuid', nullable: true })
   leaseOwner: string | null;
 

@@ -10,7 +10,7 @@ export class WebhookViewAnswer {
   @ApiProperty(CLAIMS_SCHEMA)
   claims: Claims;
 
-  /** Absent: every registry whose gate the claims pass. */
+  /** If absent, every registry whose gate admits the claims. */
   registry?: string;
 }
 

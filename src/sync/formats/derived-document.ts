@@ -3,15 +3,15 @@ import { isLine } from '../../documents/document-problem.js';
 import { elements, isObject, member } from '../../json/json-values.js';
 import { parseHttpUrl } from '../../validation/urls.js';
 
-/** The limits of the schema of skills and plugins. */
+/** The limits in the schema of skills and plugins. */
 const MAX_TITLE = 100;
 const MAX_LICENSE = 256;
 const MAX_TAGS = 50;
 const MAX_TAG = 100;
-/** Digits of the id of a tree or commit that make a version. */
+/** Number of digits of a tree's or commit's ID that form a version. */
 const VERSION_DIGITS = 12;
 
-/** Where a document's package is. */
+/** Where the package of a document is. */
 interface GitPackage {
   readonly url: string;
   readonly commit?: string;
@@ -25,11 +25,13 @@ interface DerivedDocument {
   readonly name: string;
   readonly version: string;
   readonly package: GitPackage;
-  /** What describes it, such as a manifest and then the entry of a marketplace: the first that states something decides. */
+  /** The descriptions, such as a manifest followed by a marketplace entry: the first that states a property decides. */
   readonly statedBy: readonly unknown[];
 }
 
-/** Returns the document of a skill or plugin (reference/sources). Text that says nothing, or no text, is not stated. */
+/**
+ * Returns the document of a skill or plugin (reference/sources). Blank text and values that are not text are omitted.
+ */
 export function derivedDocument({
   namespace,
   name,
@@ -70,11 +72,11 @@ export function derivedDocument({
       },
     ],
   };
-  // Leaves out what is undefined.
+  // Omits undefined members.
   return JSON.parse(JSON.stringify(document)) as Record<string, unknown>;
 }
 
-/** Returns the version that is stated first, else one made from an id; undefined if there is neither. */
+/** Returns the first version that is stated, or else one derived from an ID; undefined if there is neither. */
 export function derivedVersion(statedBy: readonly unknown[], id: string | undefined): string | undefined {
   for (const one of statedBy) {
     const version = member(one, 'version');
@@ -103,7 +105,7 @@ function webUrlOf(value: unknown): string | undefined {
   return parseHttpUrl(value) && String(value);
 }
 
-/** Manifests have an address, or like npm an object with one. */
+/** Manifests have an address or, as in npm, an object with one. */
 function repositoryOf(value: unknown): { url: string; type: string } | undefined {
   const url = textOf(isObject(value) ? value['url'] : value)?.replace(/^git\+/, '');
   return webUrlOf(url) === undefined ? undefined : { url: String(url), type: 'git' };

@@ -4,7 +4,7 @@ import type { StoredFilter } from '../../sources/entry-filter.js';
 import { checkCandidate, type EntryValidator } from '../entry-validator.js';
 import type { VersionFolder } from '../../content/version-folder.js';
 
-/** Skills or plugins of a source. */
+/** Skills or plugins derived from a source. */
 export const MAX_DERIVED = 10_000;
 
 export const NAME_TAKEN = 'an earlier one has this name';
@@ -12,11 +12,13 @@ export const NAME_TAKEN = 'an earlier one has this name';
 /** Where a skill or plugin is in its source. */
 interface Place {
   readonly index: number;
-  /** Shown before the reasons if it is skipped. */
+  /** Shown before the reasons if the document is skipped. */
   readonly path?: string;
 }
 
-/** Collects the documents that are made of the skills or plugins of a source; of those with one name, the first. */
+/**
+ * Collects the documents derived from the skills or plugins of a source; if several have the same name, only the first.
+ */
 export class DerivedEntries {
   /** The folders of versions, by `versionMapKey`. */
   readonly folders = new Map<string, VersionFolder>();

@@ -5,16 +5,16 @@ import { FormatError } from './format-error.js';
 import { namespaceOf } from './namespace.js';
 import type { VersionFolder } from '../../content/version-folder.js';
 
-/** Files of all folders together, and the memory of each without its path. */
+/** Maximum files of all folders together, and the memory that each takes besides its path. */
 const MAX_FILES = 300_000;
 export const BYTES_PER_FILE = 300;
-/** Part of the keys of folders: raise it when something else is stored of an unchanged folder. */
+/** Part of the keys of folders: increment it when the stored form of an unchanged folder changes. */
 const CONTENT_RULES = 1;
 
 /**
  * Describes what is stored of a folder.
  *
- * @param isPart whether some files are left out: changes to these change nothing.
+ * @param isPart whether some files are omitted; changes to those files then have no effect.
  */
 export function versionFolder(
   { path, id }: Pick<TreeEntry, 'path' | 'id'>,
@@ -28,7 +28,7 @@ export function versionFolder(
 }
 
 /**
- * Returns the namespace of what a repository has.
+ * Returns the namespace for the entries of a repository.
  *
  * @throws FormatError if its address gives none.
  */
@@ -41,7 +41,7 @@ export function namespaceFor(
   throw new FormatError(`${repository} gives no namespace: set one in git.namespace`);
 }
 
-/** The files and links in folders of a repository; folders may be inside each other. */
+/** The files and links in folders of a repository; folders may be nested. */
 export class FolderFiles {
   private readonly folders: ReadonlyMap<string, { entry: TreeEntry | null; readonly files: TreeEntry[] }>;
   private readonly files = new Map<string, TreeEntry>();
@@ -54,7 +54,7 @@ export class FolderFiles {
     this.folders = new Map(paths.map((path) => [path, { entry: null, files: [] }]));
   }
 
-  /** Lists the folders at these paths, in one pass through what contains them all. */
+  /** Lists the folders at these paths, in one pass through the folder that contains them all. */
   static async list(
     tree: RepositoryTree,
     paths: readonly string[],
@@ -67,7 +67,7 @@ export class FolderFiles {
     return found;
   }
 
-  /** Returns what is at one of the paths; null if there is nothing. */
+  /** Returns the node at the first existing path; null if there is none. */
   at(path: string): TreeEntry | null {
     return this.folders.get(path)?.entry ?? null;
   }

@@ -4,16 +4,16 @@ import { isObject, member } from '../../json/json-values.js';
 import { FormatError } from './format-error.js';
 import type { JsonFormat } from './source-content.js';
 
-/** Larger files are not parsed to find out what else they may be. */
+/** Larger files are not parsed to find out which other format they may have. */
 const MAX_PARSED_BYTES = 1024 * 1024;
 const MAX_PARSED_DEPTH = 100;
-/** White space at the beginning of a file, and what YAML and HTML are recognized by, is sought in so many bytes. */
+/** How many bytes are searched for leading white space and for the signs of YAML and HTML. */
 const BEGINNING_BYTES = 64 * 1024;
 
 /**
- * Returns the format of a JSON file, from the members of its outermost object; null if it fits none.
+ * Returns the format of a JSON file, based on the members of its outermost object; null if no format fits.
  *
- * @throws FormatError if the file has a format that cannot be read, with what to do.
+ * @throws FormatError if the file has an unsupported format, with advice.
  */
 export function findFormat(text: Buffer): JsonFormat | null {
   const beginning = text.toString('utf8', 0, BEGINNING_BYTES).trimStart();
@@ -40,7 +40,7 @@ function formatOf(first: ReadonlyMap<string, string>): JsonFormat | null {
   return first.get('plugins') === '[' && isNamed ? 'marketplace' : null;
 }
 
-/** Returns whether the members are those of one server document, or of one in an answer of the registry API. */
+/** Returns whether the members are those of one server document, bare or in a response of the registry API. */
 function isServer(first: ReadonlyMap<string, string>): boolean {
   if (first.get('server') === '{') return true;
   const isNamed = first.get('name') === '"';
@@ -62,7 +62,7 @@ export const DOCKER_CATALOG =
   "Docker's MCP catalog, which is not supported; use the registry that its servers come from, or write a server.json for " +
   'each that you need';
 
-/** Returns the sentence for a well-known file with servers that has another format, or null. */
+/** Returns the sentence about a well-known file with servers in another format, or null. */
 function foreignFormat(text: Buffer, first: ReadonlyMap<string, string>): string | null {
   if (first.get('mcpServers') === '{' || first.get('mcp') === '{')
     return `The file is ${CLIENT_CONFIGURATION}`;
@@ -72,7 +72,7 @@ function foreignFormat(text: Buffer, first: ReadonlyMap<string, string>): string
   return configuresClient(text) ? `The file is ${CLIENT_CONFIGURATION}` : LEGACY_FORMAT;
 }
 
-/** Of repositories too. */
+/** Also applies to repositories. */
 export const CLIENT_CONFIGURATION =
   'the configuration of a client (mcp.json), which says how one person starts servers. ' +
   'Write a server.json for each server, and put them in a list';

@@ -35,7 +35,7 @@ export function readJsonFile(
   onEntry?: (version: IncomingVersion) => void,
 ): JsonContent {
   const text = jsonText(bytes);
-  // The registry reader says what is wrong with a file that fits no format.
+  // The registry reader reports what is wrong with a file that fits no format.
   const format = settings.format ?? findFormat(text) ?? 'registry';
   if (format === 'skills') throw new FormatError('Skills are folders, and this is a file: name a folder');
   const validator = new EntryValidator(settings.filter, {

@@ -17,12 +17,12 @@ import {
 import type { DerivedRead } from './source-content.js';
 
 const MANIFESTS = [MANIFEST, 'plugin.json'];
-/** Of a manifest, also one that is made, and of a file that configures hooks or servers. */
+/** Maximum size of a manifest, including a generated one, and of a file that configures hooks or servers. */
 const MAX_BYTES = 256 * 1024;
 const MAX_DEPTH = 100;
 /**
- * Files of one plugin whose components are listed, with those that its configurations name, and of all of them: many may share
- * one folder.
+ * Maximum number of files, with those that their configurations reference, of one plugin whose components are listed,
+ * and of all such plugins together: many may share one folder.
  */
 const MAX_CHOSEN_FROM = 20_000;
 const MAX_COMPARED = 1_000_000;
@@ -32,12 +32,12 @@ interface MadePlugin {
   readonly folder: VersionFolder;
 }
 
-/** The plugins of a marketplace that are in its own repository. */
+/** The plugins of a marketplace that are in the marketplace's own repository. */
 export class LocalPlugins {
-  /** Parsed files by the id of their content; undefined for what is no JSON object. */
+  /** Parsed files by the ID of their content; undefined if a file is not a JSON object. */
   private readonly parsed = new Map<string, Readonly<Record<string, unknown>> | undefined>();
 
-  /** What the files that configure hooks and servers name, by the id of their content. */
+  /** The files referenced by configurations of hooks and servers, by the ID of the configuration's content. */
   private readonly named = new Map<string, readonly string[]>();
 
   private compared = 0;
@@ -48,7 +48,7 @@ export class LocalPlugins {
     private readonly read: DerivedRead & { readonly namespace: string },
   ) {}
 
-  /** Lists the folders of plugins, and reads their manifests, all together. */
+  /** Lists the folders of all plugins and reads their manifests, in one pass. */
   static async read(
     tree: RepositoryTree,
     plugins: readonly PluginEntry<LocalPlugin>[],
@@ -76,7 +76,7 @@ export class LocalPlugins {
     return local;
   }
 
-  /** Returns the document of a plugin, or why it has none. */
+  /** Returns the document of a plugin, or the reason why it has none. */
   made({ entry, name, source: { path } }: PluginEntry<LocalPlugin>): MadePlugin | string {
     const { tree, folders } = this;
     const { namespace, commits } = this.read;
@@ -101,7 +101,7 @@ export class LocalPlugins {
     return { document, folder };
   }
 
-  /** Returns what is stored of a plugin, or why nothing is. */
+  /** Returns what is stored of a plugin, or the reason why nothing is. */
   private contentOf(
     found: TreeEntry,
     entry: Readonly<Record<string, unknown>>,

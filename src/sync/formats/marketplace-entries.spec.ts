@@ -96,7 +96,7 @@ describe('a source that is not read', () => {
     ['a\\..\\..', 'source: points outside the repository'],
     [
       { source: 'git-subdir', url: 'https://a.example/x', path: '../..' },
-      'source.path: leads out of the repository',
+      'source.path: points outside the repository',
     ],
     [{ source: 'github', repo: 'acme' }, /is not a Git repository/],
     [{ source: 'url', url: 'file:///etc' }, /is not a Git repository/],

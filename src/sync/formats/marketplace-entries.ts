@@ -3,7 +3,7 @@ import { documentNameOf, nameProblem } from '../../documents/derived-text.js';
 import { isObject, member } from '../../json/json-values.js';
 import { isSameRepository, parseGitRepository, webAddressOf } from '../../source-kinds/git-repository.js';
 
-/** Where marketplace files are, in the order in which they are sought. */
+/** The paths of marketplace files, in the order in which they are tried. */
 export const MARKETPLACE_FILES = [
   '.claude-plugin/marketplace.json',
   '.github/plugin/marketplace.json',
@@ -18,7 +18,7 @@ const GITHUB = /^[A-Za-z0-9-]+\/[A-Za-z0-9._-]+$/;
 /** A plugin in the repository of its marketplace. */
 export interface LocalPlugin {
   readonly kind: 'local';
-  /** From the root of the repository; empty for the root. */
+  /** Path from the root of the repository; empty for the root. */
   readonly path: string;
 }
 
@@ -32,7 +32,7 @@ export interface RemotePlugin {
   readonly path: string;
 }
 
-/** Why a plugin cannot be read from its source. */
+/** The reason why a plugin cannot be read from its source. */
 interface Unreadable {
   readonly kind: 'none';
   readonly reason: string;
@@ -43,15 +43,15 @@ type PluginSource = LocalPlugin | RemotePlugin | Unreadable;
 /** An entry of a marketplace. */
 type MarketplaceEntry = Readonly<Record<string, unknown>>;
 
-/** A plugin that a marketplace lists. */
+/** A plugin listed in a marketplace. */
 export interface PluginEntry<Source> {
   readonly entry: MarketplaceEntry;
-  /** Of its document. */
+  /** The version of its document. */
   readonly name: string;
   readonly source: Source;
 }
 
-/** Returns the plugin of an entry, or why it cannot be read. */
+/** Returns the plugin of an entry, or the reason why it cannot be read. */
 export function listedPlugin(
   entry: unknown,
   place: MarketplacePlace,
@@ -65,17 +65,17 @@ export function listedPlugin(
   return source.kind === 'local' ? { entry, name, source } : { entry, name, source };
 }
 
-/** What the paths of a marketplace are relative to. */
+/** The base for the relative paths of a marketplace. */
 export interface MarketplacePlace {
   /** Null if the marketplace is a single file, without a repository around it. */
   readonly repository: { readonly address: string; readonly commit: string } | null;
-  /** The folder that paths begin at, from the root of the repository. */
+  /** The folder to which paths are relative, from the root of the repository. */
   readonly root: string;
   readonly pluginRoot: string | undefined;
 }
 
 /**
- * Returns the place of a marketplace file: its paths begin at the folder that holds the file's own folder, such as
+ * Returns the base for the paths of a marketplace file: the folder that contains the file's own folder, such as
  * `.claude-plugin` or `.github/plugin`.
  *
  * @param marketplace the parsed file.
@@ -95,7 +95,7 @@ export function placeOfMarketplace(
   };
 }
 
-/** Returns where a plugin is (reference/sources), given `source` of its entry. */
+/** Returns where a plugin is (reference/sources), based on the `source` of its entry. */
 export function pluginSourceOf(source: unknown, place: MarketplacePlace): PluginSource {
   if (typeof source === 'string') return localPlugin(source, place);
   if (!isObject(source)) return none('source: must be a path or an object');

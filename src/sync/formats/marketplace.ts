@@ -23,7 +23,7 @@ export const MAX_MARKETPLACE_BYTES = 4 * 1024 * 1024;
 const MAX_DEPTH = 100;
 const TOO_LARGE = 'The marketplace is larger than 4 MiB, the maximum';
 
-/** Reads a marketplace in a repository: the plugins in this repository and in others. */
+/** Reads a marketplace in a repository, with its plugins in this and other repositories. */
 export const readMarketplaceFolder: FolderReader = async (read) => {
   const { tree, at } = read;
   let text: Buffer | null = null;
@@ -102,7 +102,7 @@ function pluginsIn(marketplace: unknown): readonly unknown[] {
   return plugins;
 }
 
-/** Returns what an entry that is skipped says it is. */
+/** Returns the name and version that a skipped entry states. */
 function shown(entry: unknown): Record<string, unknown> {
   return isObject(entry) ? { name: entry['name'], version: entry['version'] } : {};
 }

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { elements, isObject, member } from '../../json/json-values.js';
 import { pathInside } from './marketplace-entries.js';
 
-/** Components whose paths are files and folders; a list of most replaces the default folder. */
+/** Components whose paths are files and folders. For most of them, a list replaces the default folder. */
 const PATH_LISTS = ['skills', 'commands', 'agents', 'outputStyles', 'workflows'] as const;
 const DEFAULT_FOLDERS: Readonly<Record<string, string>> = {
   commands: 'commands',
@@ -10,28 +10,28 @@ const DEFAULT_FOLDERS: Readonly<Record<string, string>> = {
   outputStyles: 'output-styles',
   workflows: 'workflows',
 };
-/** Components that are configured inline, or by the paths of files. */
+/** Components that are configured inline or by the paths of files. */
 const CONFIGURATIONS = ['hooks', 'mcpServers', 'lspServers'] as const;
-/** A plugin that lists one of these, with `strict: false`, has nothing else. */
+/** A plugin that lists one of these with `strict: false` has no other components. */
 const LISTED = ['skills', 'commands', 'agents', 'hooks', 'mcpServers'] as const;
 /** Keys of a marketplace entry that describe the listing, not the plugin. */
 const NOT_IN_MANIFESTS = new Set(['source', 'category', 'tags', 'strict', 'relevance', 'policy']);
 
 const TOP_FILE = /^(readme|licen[cs]e)(\..*)?$/i;
-/** A file that a command names in the plugin's folder. */
+/** Matches a file in the plugin's folder that a command references. */
 const NAMED_FILE = /\$\{?(?:CLAUDE_)?PLUGIN_ROOT\}?["']?\/([^\s"'`;|&<>()$\\]+)/g;
 const NAMED_WHOLE = /^\$\{?(?:CLAUDE_)?PLUGIN_ROOT\}?\/(.+)$/s;
 const MAX_NAMED_FILES = 1_000;
 
-/** What a plugin is made of: its folder, and what the marketplace says about it. */
+/** The parts of a plugin: its folder, and the marketplace's description. */
 export interface PluginParts {
   /** The entry of the marketplace. */
   readonly entry: Readonly<Record<string, unknown>>;
   /** The manifest in the folder; null if there is none. */
   readonly manifest: Readonly<Record<string, unknown>> | null;
-  /** The paths of the folder's files and links, from the folder. */
+  /** The paths of the folder's files and links, relative to the folder. */
   readonly paths: readonly string[];
-  /** What the files that `configurationFiles` names name themselves, by path: see `configuredFiles`. */
+  /** The files referenced by the files in `configurationFiles`, by path: see `configuredFiles`. */
   readonly configurations: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -39,7 +39,7 @@ export interface PluginParts {
 export interface PluginContent {
   /** The paths to store; null for all. */
   readonly only: ReadonlySet<string> | null;
-  /** The text of the manifest that is stored instead of the folder's. */
+  /** The text of the manifest that replaces the folder's. */
   readonly manifest: string;
 }
 
@@ -53,15 +53,15 @@ export function isStoredAsIs(entry: Readonly<Record<string, unknown>>): boolean 
   return !isDefinedByEntry(entry) && ![...PATH_LISTS, ...CONFIGURATIONS].some((key) => isStated(entry[key]));
 }
 
-/** Returns the files that must be read to tell what is stored: the listed configurations of hooks and servers. */
+/** Returns the files needed to determine what is stored: the listed configurations of hooks and servers. */
 export function configurationFiles(entry: Readonly<Record<string, unknown>>): string[] {
   if (!isDefinedByEntry(entry) || !listsComponents(entry)) return [];
   return CONFIGURATIONS.flatMap((key) => pathsIn(entry[key]));
 }
 
 /**
- * Returns what is stored of a plugin that is not stored as it is (reference/sources), so that clients that install it from here
- * have the components that they would have from the marketplace. Its manifest may be as long as the marketplace.
+ * Returns what is stored of a plugin that is not stored unchanged (reference/sources), so that clients that install it
+ * from here get the same components as from the marketplace. Its manifest may be as long as the marketplace.
  */
 export function pluginContent(parts: PluginParts): PluginContent {
   const { entry } = parts;
@@ -82,7 +82,10 @@ function manifestOfEntry(entry: Readonly<Record<string, unknown>>): Record<strin
   return Object.fromEntries(Object.entries(entry).filter(([key]) => !NOT_IN_MANIFESTS.has(key)));
 }
 
-/** Adds what the entry lists to the manifest. Where the manifest lists nothing, the default folder stays. */
+/**
+ * Adds the components that the entry lists to the manifest. If the manifest lists none of a kind, the default folder is
+ * kept.
+ */
 function mergedManifest({ entry, manifest, paths }: PluginParts): Record<string, unknown> {
   const components = new Set<string>([...PATH_LISTS, ...CONFIGURATIONS]);
   const merged =
@@ -110,11 +113,14 @@ function listOf(value: unknown): unknown[] {
 
 function distinct(values: readonly unknown[]): unknown {
   const list = [...new Set(values)];
-  // A single configuration is also valid for clients that know no lists of them.
+  // A single configuration is also valid for clients that do not support lists of them.
   return list.length === 1 && isObject(list[0]) ? list[0] : list;
 }
 
-/** Returns the paths that the entry lists, what listed hooks and servers name, and the README and LICENSE. */
+/**
+ * Returns the paths that the entry lists, the files that listed hooks and servers reference, and the README and
+ * LICENSE.
+ */
 function listedPaths({ entry, paths, configurations }: PluginParts): Set<string> {
   const listed = [...PATH_LISTS, ...CONFIGURATIONS].flatMap((key) => pathsIn(entry[key]));
   // An entry may list a file any number of times.
@@ -123,13 +129,13 @@ function listedPaths({ entry, paths, configurations }: PluginParts): Set<string>
     ...[...configurations.values()].flat(),
   ];
   const files = new Set(paths);
-  // A file brings its folder along, but not the whole plugin.
+  // A file includes its folder, but not the whole plugin.
   const folders = named.map((path) => (files.has(path) && path.includes('/') ? posix.dirname(path) : path));
   const kept = new Tree([...listed, ...folders]);
   return new Set(paths.filter((path) => kept.has(path) || TOP_FILE.test(path)));
 }
 
-/** Files and folders with everything below them. */
+/** Files, and folders with everything below them. */
 class Tree {
   private readonly roots: ReadonlySet<string>;
 
@@ -145,13 +151,16 @@ class Tree {
   }
 }
 
-/** Returns the paths that a list of components names: text, a list of it, or objects with a `source`. */
+/** Returns the paths in a list of components: a string, a list of strings, or objects with a `source`. */
 function pathsIn(value: unknown): string[] {
   const given = isObject(value) ? Object.values(value).map((item) => member(item, 'source')) : listOf(value);
   return given.flatMap((path) => (typeof path === 'string' ? (pathInside(path) ?? []) : []));
 }
 
-/** Returns the files in the plugin's folder that a configuration names, with a variable for the folder; the first thousand. */
+/**
+ * Returns the files in the plugin's folder that a configuration references, with a variable for the folder; at most the
+ * first thousand.
+ */
 export function configuredFiles(configuration: unknown): string[] {
   const found: string[] = [];
   const visit = (value: unknown, levels: number): void => {
@@ -171,6 +180,6 @@ export function configuredFiles(configuration: unknown): string[] {
 }
 
 function textOf(manifest: object): string {
-  // Without indentation, which makes a nested manifest a hundred times as long.
+  // Without indentation, which would make a nested manifest a hundred times as long.
   return `${JSON.stringify(manifest)}\n`;
 }

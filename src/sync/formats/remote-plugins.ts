@@ -3,19 +3,24 @@ import { derivedDocument, derivedVersion } from './derived-document.js';
 import type { PluginEntry, RemotePlugin } from './marketplace-entries.js';
 import type { DerivedRead } from './source-content.js';
 
-/** Tags and branches that one sync asks other repositories for, how many at once, and how long. */
+/**
+ * Maximum number of tags and branches that one sync looks up in other repositories, how many at once, and for how long.
+ */
 const MAX_REFS = 200;
 const REFS_AT_ONCE = 4;
 const REFS_MS = 60_000;
 
 /** The plugins of a marketplace that are in other repositories. Their manifests are not read. */
 export class RemotePlugins {
-  /** The commit of each tag or branch, or why it is not known; null if content may not be fetched from its host. */
+  /**
+   * The commit of each tag or branch, or the reason why it is unknown; null if content may not be fetched from its
+   * host.
+   */
   private readonly commits = new Map<string, string | FetchError | null>();
 
   private constructor(private readonly namespace: string) {}
 
-  /** Asks the hosts that content may be fetched from for the commits of tags and branches. */
+  /** Asks the hosts from which content may be fetched for the commits of tags and branches. */
   static async read(
     plugins: readonly PluginEntry<RemotePlugin>[],
     { namespace, refs, signal }: DerivedRead & { readonly namespace: string },
@@ -38,7 +43,7 @@ export class RemotePlugins {
     return remote;
   }
 
-  /** Returns the document of a plugin, or why it has none. */
+  /** Returns the document of a plugin, or the reason why it has none. */
   made({
     entry,
     name,

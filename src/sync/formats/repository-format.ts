@@ -10,7 +10,7 @@ import type { FolderFormat } from './source-content.js';
 
 const REGISTRY_FILE = 'registry.json';
 
-/** Names of files with servers in formats that cannot be read. */
+/** Names of files that list servers in unsupported formats. */
 const LOOKALIKES = new Map([
   ['.mcp.json', CLIENT_CONFIGURATION],
   ['mcp.json', CLIENT_CONFIGURATION],
@@ -19,13 +19,14 @@ const LOOKALIKES = new Map([
 
 /** The file or folder of a repository that a source reads. */
 type Found =
-  /** A file by itself. The format is null if its content decides. */
+  /** A single file. The format is null if its content decides. */
   | { readonly reads: 'file'; readonly at: TreeEntry; readonly format: SourceFormat | null }
   /** A folder, or a file that describes one. */
   | { readonly reads: 'folder'; readonly at: TreeEntry; readonly format: FolderFormat };
 
 /**
- * Finds what a source reads: the file or folder that the settings name, else what the repository has (reference/sources).
+ * Finds what a source reads: the configured file or folder, or else the first known one in the repository
+ * (reference/sources).
  *
  * @param named the setting `format`.
  * @throws FormatError if there is nothing to read.

@@ -12,12 +12,12 @@ import type { JsonReader } from './source-content.js';
 
 const LIST = 'servers';
 const MAX_ITEM_BYTES = MAX_DOCUMENT_BYTES + ENVELOPE.bytes;
-/** White space included. */
+/** Includes white space. */
 const MAX_SINGLE_BYTES = 4 * MAX_ITEM_BYTES;
 
 /**
- * Reads server documents: one, a list of them, or an object with a list `servers`, such as a page of the registry API. Each
- * may be in an object `{ server, _meta }`, whose status and dates are kept as from an `api` source.
+ * Reads server documents: one, a list of them, or an object with a `servers` list, such as a page of the registry API.
+ * Each may be in an object `{ server, _meta }`, whose status and dates are kept as from an `api` source.
  */
 export const readServersFile: JsonReader = (text, validator) => {
   if (/^\s*\[/.test(text.toString('latin1', 0, MAX_ITEM_BYTES)))
@@ -34,7 +34,7 @@ function isPage(text: Buffer): boolean {
   return false;
 }
 
-/** Many projects fill in the version when they publish. */
+/** Many projects insert the version when they publish. */
 function placeholderProblem(document: unknown): DocumentProblem | null {
   const version = member(document, 'version');
   if (typeof version !== 'string' || !/\$\{|\{\{/.test(version)) return null;

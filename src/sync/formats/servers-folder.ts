@@ -11,7 +11,7 @@ import { jsonText } from './sliced-file.js';
 import type { FolderReader } from './source-content.js';
 
 const MAX_SERVER_FILES = 10_000;
-/** White space included. */
+/** Includes white space. */
 const MAX_FILE_BYTES = 4 * MAX_DOCUMENT_BYTES;
 const MAX_BYTES = 128 * MAX_DOCUMENT_BYTES;
 export const SERVER_FILE = 'server.json';
@@ -49,7 +49,7 @@ export const readServersFolder: FolderReader = async ({ tree, at, filter, memory
   return validator.result();
 };
 
-/** Whether the file is named as the documentation of the MCP registry asks. */
+/** Whether the file has the name that the MCP registry's documentation recommends. */
 export function isServerFile(path: string): boolean {
   return posix.basename(path) === SERVER_FILE;
 }
@@ -74,7 +74,10 @@ function candidateOf(path: string, bytes: Buffer | null, index: number): Uncheck
   }
 }
 
-/** Returns whether JSON in a file of any name is meant as a server document: many other files have a name and a version. */
+/**
+ * Returns whether JSON in a file of any name is intended as a server document: many other files have a name and a
+ * version.
+ */
 function isServerDocument(document: unknown): boolean {
   if (!isObject(document) || typeof document['name'] !== 'string') return false;
   const { $schema, name, description, version } = document;

@@ -57,7 +57,7 @@ export const readSkillsFolder: FolderReader = async (read) => {
   return { ...validator.result(), folders: entries.folders };
 };
 
-/** Reads a frontmatter. Clients accept those that are no valid YAML, such as a description with a colon. */
+/** Reads a frontmatter. Clients accept frontmatter that is not valid YAML, such as a description with a colon. */
 function readFrontmatter(text: string): ReturnType<typeof skillFrontmatter> {
   const read = skillFrontmatter(text);
   if (read.frontmatter) return read;
@@ -65,7 +65,7 @@ function readFrontmatter(text: string): ReturnType<typeof skillFrontmatter> {
   return name === undefined || description === undefined ? read : { frontmatter: { name, description } };
 }
 
-/** Returns the SKILL.md of each skill by its folder, in the order of paths. What is inside a skill is part of it. */
+/** Returns the SKILL.md of each skill by folder, in path order. Everything inside a skill belongs to it. */
 async function skillFilesIn({ tree, at, memory }: FolderRead): Promise<Map<string, TreeEntry>> {
   const files: TreeEntry[] = [];
   await tree.list(at.path, (entry) => {

@@ -27,7 +27,7 @@ export function readSlices(
   });
 }
 
-/** Turns the errors of malformed JSON into sentences about the file. */
+/** Turns errors about malformed JSON into sentences about the file. */
 export function withFormatErrors<T>(read: () => T): T {
   try {
     return read();

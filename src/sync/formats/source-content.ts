@@ -13,7 +13,7 @@ export interface FormatContent extends ReadEntries {
   readonly folders?: ReadonlyMap<string, VersionFolder>;
 }
 
-/** What a source has, in any format. */
+/** The content of a source, in any format. */
 export type SourceContent =
   /** Nothing has changed since the previous state. */
   | { readonly kind: 'unchanged'; readonly state: FetchState }
@@ -29,7 +29,7 @@ export type SourceContent =
 
 /** The settings that decide how a source is read. */
 export interface FormatSettings {
-  /** Null if it is to be found. */
+  /** Null to detect the format. */
   readonly format: SourceFormat | null;
   readonly namespace: string | null;
   readonly filter: StoredFilter | null;
@@ -50,7 +50,7 @@ export type JsonReader = (text: Buffer, validator: EntryValidator, settings: For
 /** The formats of folders, and of files that describe one. */
 export type FolderFormat = Exclude<SourceFormat, 'registry'>;
 
-/** What readers need that make documents of skills and plugins. */
+/** The context for readers that derive documents from skills and plugins. */
 export interface DerivedRead extends FormatSettings {
   readonly memory: MemoryShare;
   readonly signal: AbortSignal;
@@ -62,13 +62,13 @@ export interface DerivedRead extends FormatSettings {
 /** A folder of a repository, or the file that describes one, such as a marketplace. */
 export interface FolderRead extends DerivedRead {
   readonly tree: RepositoryTree;
-  /** The folder or file that was named or found. */
+  /** The folder or file that was configured or found. */
   readonly at: TreeEntry;
 }
 
-/** Finds the commits of tags and branches of other repositories. */
+/** Finds the commits of tags and branches in other repositories. */
 interface RefResolver {
-  /** Whether content may be fetched from the host of this URL, and so its commits. */
+  /** Whether content, and therefore commits, may be fetched from the host of this URL. */
   isListed(url: string): boolean;
 
   /**

@@ -40,7 +40,10 @@ export function formatSettings({ settings, filter }: FormattedSource): FormatSet
   return { format, namespace, filter };
 }
 
-/** Reads what fetchers fetched in the format that the source has: fetchers know no format, and formats know no Git. */
+/**
+ * Reads fetched data in the format of the source, so that fetchers need not know formats, and formats need not know
+ * Git.
+ */
 @Injectable()
 export class SourceFormats {
   constructor(
@@ -88,7 +91,7 @@ export class SourceFormats {
     }
   }
 
-  /** Reads the file or folder that is named or found, unless the last run read the same one. */
+  /** Reads the configured or detected file or folder, unless the last run read the same one. */
   private async readTree(
     { tree, state: { commit } }: Fetched & { kind: 'tree' },
     source: FormattedSource,
@@ -120,7 +123,7 @@ export class SourceFormats {
       found = { reads: 'folder', at, format };
     }
     const { at, format } = found;
-    // A marketplace names folders anywhere in the repository.
+    // A marketplace may refer to folders anywhere in the repository.
     const object = format === 'marketplace' ? ((await tree.find(''))?.id ?? '') : at.id;
     const state = { commit, object };
     if (wasRead(object)) return { kind: 'unchanged', state };
@@ -132,7 +135,7 @@ export class SourceFormats {
   }
 }
 
-/** Returns null for a file that is too large for a marketplace: the worker that reads it finds its format. */
+/** Returns null for a file that is too large for a marketplace; the worker that reads it detects its format. */
 function formatOfSmall(bytes: Buffer): SourceFormat | null {
   return bytes.length > MAX_MARKETPLACE_BYTES ? null : findFormat(jsonText(bytes));
 }

@@ -53,8 +53,8 @@ export class GitFetcher extends Fetcher<'git'> {
     }
   }
 
-  // The directory of a killed server may contain a password. It is removed once it is certain to be unused, which may
-  // be long after this server has started.
+  // A directory left by a killed server may contain a password. It is removed once it is certain to be unused, which
+  // may be long after this server has started.
   private async cleanUp(): Promise<void> {
     if (performance.now() - this.cleanedUpAt < CLEANUP_INTERVAL_MS) return;
     this.cleanedUpAt = performance.now();
