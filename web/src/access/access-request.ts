@@ -29,7 +29,7 @@ export function accessRequestText(request: AccessRequest): string {
   ].join('\n');
 }
 
-/** What a page of the web UI shows, as a question for the Access page. Null for pages that it does not explain. */
+/** Converts the current page into a question for the Access page; null for pages that it does not explain. */
 export function questionOf(hash: string): Readonly<Record<string, string>> | null {
   const [page = '', first = '', type = '', entry = ''] = parseHash(hash).path;
   switch (page) {

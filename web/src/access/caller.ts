@@ -1,6 +1,6 @@
 import type { Claims, PageLogin } from '../api/types.js';
 
-/** The caller whom a question is about, as the API takes it. */
+/** The caller whom a question is about, as sent to the API. */
 export type AssumedCaller =
   | { readonly claims: Claims }
   | { readonly token: { readonly provider: string; readonly claims: Record<string, unknown> } }
@@ -15,13 +15,15 @@ export function parseCaller(text: string | null): AssumedCaller | null {
   return value && WAYS.some((way) => Object.hasOwn(value, way)) ? (value as unknown as AssumedCaller) : null;
 }
 
-/** Returns the claims of a pasted token, or of its claims as JSON; null for any other text. Verifies nothing. */
+/**
+ * Returns the claims of a pasted token, or of its claims as JSON; null for any other text. Does not verify the token.
+ */
 export function claimsInToken(text: string): Record<string, unknown> | null {
   const [, payload] = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(text.trim()) ?? [];
   return payload === undefined ? parseObject(text) : parseObject(decode(payload));
 }
 
-/** Returns the log-in provider that issued a token; empty if there is none. */
+/** Returns the login provider that issued a token; empty if there is none. */
 export function providerOf(
   { iss }: Record<string, unknown>,
   logins: readonly Pick<PageLogin, 'provider' | 'issuer'>[],

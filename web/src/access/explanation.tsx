@@ -94,7 +94,9 @@ export function ExplanationPanel({ question }: { question: Question }): JSX.Elem
   );
 }
 
-/** A refusal decides; otherwise the step whose code is the answer. Sources without the entry decide nothing. */
+/**
+ * A refusal decides; otherwise the check whose code is in the response does. Sources without the entry decide nothing.
+ */
 function decidingStep({ decision, answer, steps }: Explanation): Step | undefined {
   if (decision === 'shown') return undefined;
   return (
@@ -109,12 +111,12 @@ interface ExplanationsProps {
   readonly question: Question;
 }
 
-/** The step that decides comes first; all others are one click away. */
+/** The deciding check comes first; all others are one click away. */
 function Explanations({ explanation, question }: ExplanationsProps): JSX.Element {
   const { decision, answer: response, steps, missing = [], hints } = explanation;
   const isMe = question.as === null;
   const found = decidingStep(explanation);
-  // The API then answers as for something missing, but other checks may still explain it.
+  // The API then responds as if it did not exist, but other checks may still explain the response.
   const isUnknown = !isMe && found?.outcome === 'unknown_to_you';
   const deciding = isUnknown ? undefined : found;
   const others = steps.filter((step) => step !== deciding);
@@ -183,7 +185,7 @@ function Explanations({ explanation, question }: ExplanationsProps): JSX.Element
 
 interface StepProps {
   readonly step: Step;
-  /** Leaves out the code, which the details have. */
+  /** Omits the code, which the details contain. */
   readonly isDeciding?: boolean;
 }
 

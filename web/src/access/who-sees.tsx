@@ -12,11 +12,11 @@ import { queryOf } from './question-form.js';
 interface Props {
   readonly type: EntryType;
   readonly name: string;
-  /** Empty: every registry that shows the entry, which is known for published entries. */
+  /** Empty for every registry that shows the entry, which is known only for published entries. */
   readonly registry: string;
 }
 
-/** Publishers ask about published entries, managers of a registry about any entry in it. */
+/** Publishers ask about published entries, registry managers about any entry in the registry. */
 async function readWho({ type, name, registry }: Props, signal: AbortSignal): Promise<WhoHasAccess> {
   const readers = [
     () => api.GET('/v1/entries/{type}/{name}/access', { params: { path: { type, name } }, signal }),
@@ -76,7 +76,7 @@ export function WhoSees(props: Props): JSX.Element {
 
 interface GrantsProps {
   readonly who: WhoHasAccess;
-  /** The registry of the question; claim sets name theirs only if it is empty. */
+  /** The registry in the question. If it is empty, each claim set lists its own. */
   readonly asked: string;
 }
 

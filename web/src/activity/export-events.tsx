@@ -66,7 +66,7 @@ async function save(format: Format, query: AuditQuery): Promise<boolean> {
   for (let part = await reader.read(); part.value; part = await reader.read()) {
     bytes += part.value.length;
     isCut = bytes > MAX_BYTES;
-    // Only whole lines.
+    // Keeps only whole lines.
     const end = isCut ? part.value.lastIndexOf(10) + 1 : part.value.length;
     parts.push(part.value.slice(0, end));
     if (isCut) break;

@@ -2,7 +2,7 @@ import { api, unwrap } from '../api/client.js';
 import type { AuditEvent, AuditQuery } from '../api/types.js';
 import type { CursorPage } from '../ui/cursor-list.js';
 
-/** Requests sent until one returns an event; each takes the server about a second. */
+/** Maximum number of requests sent until one returns an event; each takes the server about a second. */
 const MAX_REQUESTS = 10;
 
 /** Reads the next events. A page may be empty before the end, among many events that the user may not see. */

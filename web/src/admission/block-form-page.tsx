@@ -23,7 +23,7 @@ const TEXTS = [
 
 type Texts = Readonly<Record<(typeof TEXTS)[number][0] | 'id' | 'versions' | 'reason', string>>;
 
-/** `#/review/blocks/+new`: what a block would hold is counted before it is created. */
+/** `#/review/blocks/+new`: counts the versions that a block would hold before it is created. */
 export function BlockFormPage({ query }: { query: URLSearchParams }): JSX.Element {
   const [texts, setTexts] = useState<Texts>({
     id: '',

@@ -10,7 +10,7 @@ import { UntrustedText } from '../ui/untrusted-text.js';
 
 const COLUMNS = ['Block', 'Keeps out', 'Reason', 'Changed', { title: 'Lift', isHidden: true }];
 
-/** `#/review/blocks`: what is kept out of every source. */
+/** `#/review/blocks`: the blocks, which apply to every source. */
 export function BlocksPage(): JSX.Element {
   const query = useQuery('blocks', (signal) =>
     readPages(
@@ -84,7 +84,7 @@ function BlockRow({ block, refresh }: { block: Block; refresh: () => void }): JS
 
 const VALUES_SHOWN = 5;
 
-/** The lists of a block: a version must match one value of each. */
+/** The lists of a block: a version must match a value in each. */
 function BlockScope({ block }: { block: Block }): JSX.Element {
   const { names = [], types = [], versions, packages = [], remotes = [], digests = [] } = block;
   const lists = [

@@ -10,7 +10,7 @@ import { isSamePerson } from './items.js';
 
 const MAX_COMMENT = 2_000;
 
-/** What to say when the item is not as the person saw it; the page then reloads it. */
+/** Messages for an item that has changed since the person saw it; the page then reloads it. */
 const OVERTAKEN = new Map(
   Object.entries({
     digest_mismatch:
@@ -28,7 +28,7 @@ interface Props {
   readonly reload: (why: string) => void;
 }
 
-/** Decides about the digest that is shown: if the item has another one by now, nothing is decided. */
+/** Decides on the digest that is shown: if the item's digest has changed, nothing is decided. */
 export function DecisionForm({ item, isDecidable, reload }: Props): JSX.Element {
   const { me } = useSession();
   const { id, digest, status, publisher, approvals } = item;
@@ -106,7 +106,7 @@ export function DecisionForm({ item, isDecidable, reload }: Props): JSX.Element 
 
 interface Situation extends Omit<Props, 'reload'> {
   readonly isMine: boolean;
-  /** Approvals that are missing after one more. */
+  /** The number of approvals still missing after this one. */
   readonly left: number;
   readonly me: ReturnType<typeof useSession>['me'];
 }

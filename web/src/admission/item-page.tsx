@@ -15,7 +15,7 @@ import { DecisionForm } from './decision-form.js';
 import { HoldReasons, ItemStatusBadge, PersonName, readItems } from './items.js';
 import { countDecidableAgain } from './review-badge.js';
 
-/** An item, and whether the person can decide it now. */
+/** An item, and whether the person can decide on it now. */
 interface Decidable {
   readonly item: AdmissionItemDetails;
   readonly isDecidable: boolean;
@@ -28,7 +28,7 @@ async function readItem(id: string, signal: AbortSignal): Promise<Decidable> {
   return { item, isDecidable: items.some((each) => each.id === id) };
 }
 
-/** `#/review/{id}`: a held version or change, and what people decided about it. */
+/** `#/review/{id}`: a held version or change, with the decisions on it. */
 export function ItemPage({ id }: { id: string }): JSX.Element {
   const query = useQuery(id, (signal) => readItem(id, signal));
   const [notice, setNotice] = useState('');
@@ -110,7 +110,7 @@ function Facts({ item }: { item: AdmissionItemDetails }): JSX.Element {
           <Ago at={firstSeenAt} />
         </Detail>
         <Detail name="Approved automatically">{dueAt !== undefined && <Ago at={dueAt} />}</Detail>
-        {/* Absent if the person does not reach the claims. */}
+        {/** Absent if the person does not hold the claims. */}
         <Detail name="Claims">
           {(claims as Claims | undefined) && <ClaimChips claims={claims as Claims} />}
         </Detail>
@@ -131,7 +131,7 @@ function contentText({ status, error }: ContentState): string {
   return error === undefined ? status : `${status}: ${escapeInvisible(error, Infinity)}`;
 }
 
-/** Shows reviewers what a plugin runs without being asked. */
+/** Warns reviewers about what a plugin runs by itself. */
 function Dangers({ members: { hooks = [], executables = [], unreadable = [] } }: { members: Members }) {
   const events = [...new Set(hooks.map(({ event }) => event))];
   const dangers = [
@@ -150,7 +150,7 @@ function Dangers({ members: { hooks = [], executables = [], unreadable = [] } }:
   );
 }
 
-/** The document, and its differences from the one that is served. */
+/** The document, and its differences from the served one. */
 function Content({ item }: { item: AdmissionItemDetails }): JSX.Element {
   const { document: content, served, replaces, status } = item;
   if (content === undefined)
@@ -186,7 +186,7 @@ type Replaced = NonNullable<AdmissionItemDetails['replaces']>;
 
 const MEMBERS_PATH = '/members';
 
-/** What the content contains in addition to the version that is served, and what no more. */
+/** What has been added to and removed from the members of the served version. */
 function MemberChanges({ operations }: { operations: Replaced['diff'] }): JSX.Element {
   const changes = operations
     .map(({ op, path, value }) => ({ op, path: String(path), value }))
@@ -208,7 +208,7 @@ function MemberChanges({ operations }: { operations: Replaced['diff'] }): JSX.El
   );
 }
 
-/** A change of claims or status. */
+/** A change to claims or status. */
 function Change({ item }: { item: AdmissionItemDetails }): JSX.Element {
   const { change = {}, claims } = item;
   return (
@@ -276,7 +276,7 @@ function History({ item: { decisions } }: { item: AdmissionItemDetails }): JSX.E
   );
 }
 
-/** A prefilled form for what must not come in from anywhere. */
+/** A prefilled form for blocking a name in every source. */
 function BlockLink({ item }: { item: AdmissionItemDetails }): JSX.Element {
   const session = useSession();
   const { name, change, status } = item;

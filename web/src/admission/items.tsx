@@ -8,7 +8,7 @@ import { UntrustedText } from '../ui/untrusted-text.js';
 type ItemStatus = NonNullable<AdmissionQuery['status']>;
 type Policy = NonNullable<AdmissionQuery['reason']>;
 
-/** Statuses and policies as people read them. */
+/** The labels of statuses and policies. */
 export const STATUS_LABELS: Readonly<Record<ItemStatus, string>> = {
   held: 'waiting',
   admitted: 'accepted',
@@ -59,7 +59,7 @@ export function ItemStatusBadge({ status }: { status: string }): JSX.Element {
   return <span class={`badge ${STATUS_TONES[known] ?? 'plain'}`}>{STATUS_LABELS[known] ?? status}</span>;
 }
 
-/** Why something is held, a line for each reason. */
+/** Why something is held, with one line per reason. */
 export function HoldReasons({ reasons }: { reasons: AdmissionItem['reasons'] }): JSX.Element {
   return (
     <ul class="hold-reasons">

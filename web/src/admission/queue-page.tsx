@@ -21,7 +21,7 @@ import {
 const PER_PAGE = 50;
 const COLUMNS = ['Entry', 'Why it waits', 'Source', 'Published by', 'Since'];
 
-/** Parts of the queue; the value is in the URL. */
+/** Sections of the queue; the selected one is in the URL. */
 const VIEWS = [
   ['', 'Waiting'],
   ['decide', 'For me to decide'],
@@ -29,7 +29,7 @@ const VIEWS = [
   ['decided', 'Decided'],
 ] as const;
 
-/** The status of decided items that is shown first. */
+/** The default status filter for decided items. */
 const DECIDED = 'admitted';
 
 type QueueFilter = Readonly<Record<'view' | 'status' | 'reason' | 'source' | 'type' | 'name', string>>;

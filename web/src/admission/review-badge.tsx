@@ -9,12 +9,12 @@ const REFRESH_MS = 60_000;
 const MAX_COUNT = 20;
 const CHANGED = 'registry:decided';
 
-/** Makes the header count again, after a decision. */
+/** Makes the header count again after a decision. */
 export function countDecidableAgain(): void {
   window.dispatchEvent(new Event(CHANGED));
 }
 
-/** The number of items that the person can decide now, as text; empty for none. */
+/** The number of items that the person can decide on now, as text; empty if there are none. */
 export function useDecidableCount(): string {
   const { settings, me } = useSession();
   const isKnown = me !== null || settings.mode === 'anonymous';
@@ -38,7 +38,7 @@ export function useDecidableCount(): string {
 /** Statuses of decided items. */
 const DECIDED = ['admitted', 'rejected'] as const;
 
-/** Whether a person without a role sees items: reviewers keep their menu when nothing waits for them. */
+/** Whether a person without a role sees items: reviewers keep their menu even when nothing waits for them. */
 export function useIsReviewer(decidable: string): boolean {
   const { me } = useSession();
   const isAsked = me !== null && me.roles.length === 0 && decidable === '';
@@ -49,7 +49,7 @@ export function useIsReviewer(decidable: string): boolean {
   return decidable !== '' || value === true;
 }
 
-/** How much the person has to decide, in the menu. */
+/** The number of items waiting for the person's decision, in the menu. */
 export function ReviewBadge({ count }: { count: string }): JSX.Element {
   if (count === '') return <></>;
   return (

@@ -75,7 +75,7 @@ interface ListPage {
   readonly metadata: { readonly nextCursor?: string | undefined };
 }
 
-/** Reads an admin list to its end: an answer ends at 1 MiB. */
+/** Reads an admin list to its end, because each response ends at 1 MiB. */
 export async function readPages<Page extends ListPage, Item>(
   read: (query: { cursor?: string }) => Promise<Page>,
   itemsOf: (page: Page) => readonly Item[],

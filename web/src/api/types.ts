@@ -22,7 +22,7 @@ export type ListedEntry = Schemas['ListedEntry'];
 export type ManagedEntry = Schemas['ManagedEntry'];
 export type Members = Schemas['Members'];
 export type MemberServer = Schemas['MemberServer'];
-/** The person who is logged in. Their issuer and subject together say who they are. */
+/** The logged-in person, identified by issuer and subject together. */
 export type Me = Schemas['MeAnswer'] & { readonly issuer: string };
 export type PageLogin = Schemas['PageLogin'];
 export type PageSettings = Schemas['PageSettings'];

@@ -38,7 +38,7 @@ export function CatalogueList({ registry, registries, filter, change, reset }: P
             {total === undefined || (total === 0 && isLoading) ? ' ' : pluralize(total, 'entry', 'entries')}
           </p>
           {list.corrected && <Corrected words={list.corrected} />}
-          {/* Later: the server limits the searches that one caller runs at a time. */}
+          {/** Waits for the main search, because the server limits concurrent searches per caller. */}
           {filter.search !== '' && !list.isStale && !isLoading && (
             <Elsewhere registry={registry} registries={registries} filter={filter} />
           )}
@@ -65,7 +65,7 @@ export function CatalogueList({ registry, registries, filter, change, reset }: P
 
 const MAX_WORDS_LENGTH = 100;
 
-/** Says which words were found instead of those that nothing matches. */
+/** Shows the corrected words, if the typed ones match nothing. */
 export function Corrected({ words }: { words: readonly string[] }): JSX.Element {
   return (
     <p>
@@ -77,10 +77,10 @@ export function Corrected({ words }: { words: readonly string[] }): JSX.Element 
   );
 }
 
-/** Other registries that are searched too: each search reads a whole registry. */
+/** Maximum number of other registries to search: each search reads a whole registry. */
 const MAX_OTHERS = 5;
 
-/** What the search finds in other registries. */
+/** The results of the search in other registries. */
 function Elsewhere({
   registry,
   registries,
@@ -93,7 +93,7 @@ function Elsewhere({
     for (const name of others) {
       const result = await readSearch(name, filter, { limit: 1 }, signal).catch(() => undefined);
       signal.throwIfAborted();
-      // Corrected words are another search.
+      // Searching for corrected words is a different search.
       if (result && !result.metadata.corrected) counts.push({ name, count: totalOf(result) });
     }
     return counts.filter(({ count }) => count > 0);

@@ -105,7 +105,7 @@ function RegistryChoice({ registry = '', names, filter }: ChoiceProps): JSX.Elem
   );
 }
 
-/** Shown in oauth mode before the log-in. */
+/** Shown in oauth mode before login. */
 function Welcome(): JSX.Element {
   return (
     <section class="welcome">

@@ -10,7 +10,7 @@ import { dateOf, isQuiet } from './merge-results.js';
 import { publisherOf } from './publisher.js';
 
 interface CardProps {
-  /** Where the card leads. */
+  /** The target of the link. */
   readonly registry: string;
   readonly entry: FoundEntry;
 }

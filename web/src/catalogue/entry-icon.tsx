@@ -43,7 +43,7 @@ export function EntryIcon({ registry, type, name, size = 40 }: Props): JSX.Eleme
 const MAX_KEPT = 500;
 const MAX_CONCURRENT = 4;
 
-/** Object URLs of icons, oldest first. They end with the page, and so with a log-out. */
+/** Object URLs of icons, oldest first. They end with the page, and therefore when the user logs out. */
 const icons = new Map<string, Promise<string | null>>();
 const waiting: (() => void)[] = [];
 let running = 0;
@@ -62,7 +62,7 @@ function iconOf(registry: string, type: EntryType, name: string): Promise<string
   return icon;
 }
 
-/** An `img` element cannot send the token, so the picture is fetched and shown from memory. */
+/** An `img` element cannot send the token, so the image is fetched and shown from memory. */
 async function read(url: string): Promise<string | null> {
   while (running >= MAX_CONCURRENT) await new Promise<void>((go) => waiting.push(go));
   running += 1;

@@ -4,11 +4,13 @@ import type { Sort } from './search.js';
 /** An entry found in one or more registries. */
 export interface MergedEntry {
   readonly entry: FoundEntry;
-  /** The registries that show it; the first is where its page opens. */
+  /** The registries that show it; the entry page opens in the first. */
   readonly registries: readonly string[];
 }
 
-/** Returns the date of an entry that somebody stated; the search's own may be the time of a sync. */
+/**
+ * Returns the date of an entry that its document or publication states; the search's own date may be that of a sync.
+ */
 export function dateOf({ statedAt, publishedAt }: FoundEntry): string | undefined {
   return statedAt ?? publishedAt;
 }
@@ -35,12 +37,12 @@ export function mergeResults(
   });
 }
 
-/** Whether an entry is shown after others: nobody can or should install it. */
+/** Whether an entry is listed after others because nobody can or should install it. */
 export function isQuiet({ type, status, clients = [] }: FoundEntry): boolean {
   return status !== 'active' || (type === 'server' && clients.length === 0);
 }
 
-/** Returns the entries of the start page: what can be installed, newest first by a date that somebody stated. */
+/** Returns the entries for the start page: installable ones, newest first by a stated date. */
 export function newest(merged: readonly MergedEntry[]): readonly MergedEntry[] {
   return merged.filter(({ entry }) => dateOf(entry) !== undefined && !isQuiet(entry));
 }

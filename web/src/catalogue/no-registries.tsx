@@ -5,7 +5,7 @@ import { EmptyState, Loading } from '../ui/query.js';
 
 type Steps = (props: { isPage: boolean }) => JSX.Element;
 
-/** Tells people who see no registry what they can do, and leads administrators through the setup. */
+/** Tells people who see no registry what they can do, and guides administrators through the setup. */
 export function NoRegistries({ isPage = false }: { isPage?: boolean }): JSX.Element {
   const session = useSession();
   const [steps, setSteps] = useState<{ readonly Show: Steps }>();

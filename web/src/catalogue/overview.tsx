@@ -29,15 +29,15 @@ interface Found {
   readonly failure?: Failure;
 }
 
-/** Items read of each registry. Up to this number of results, publishers can be counted. */
+/** Maximum number of items read per registry. Up to this number of results, publishers can be counted. */
 const PER_REGISTRY = 100;
 const FIRST_PAGE = { limit: PER_REGISTRY };
-/** Cards shown before "Show more". */
+/** Number of cards shown before "Show more". */
 const FIRST_SHOWN = 6;
 const NEW_SHOWN = 6;
 const MERGED_SHOWN = 30;
 const TAGS_SHOWN = 20;
-/** Registries searched before the user asks for more: each search reads a whole registry. */
+/** Number of registries searched before the user asks for more: each search reads a whole registry. */
 const REGISTRIES_AT_ONCE = 10;
 
 interface Props {
@@ -47,12 +47,12 @@ interface Props {
   readonly reset: () => void;
 }
 
-/** All registries: what is new in each, or one list with the best matches of a search. */
+/** All registries: new entries in each, or one list with the best search results. */
 export function Overview({ registries, filter, change, reset }: Props): JSX.Element {
   const [count, setCount] = useState(REGISTRIES_AT_ONCE);
   const { found, isLoading, retry } = useSearches(registries.slice(0, count), filter, FIRST_PAGE);
   const typed = found.some(({ result }) => result && result.items.length > 0 && !result.metadata.corrected);
-  // Corrected words are another search, which matters only if no registry has the typed ones.
+  // Searching for corrected words is a different search, which matters only if no registry has the typed ones.
   const answered = found.filter(({ result }) => !typed || !result?.metadata.corrected);
   const results = answered.flatMap(({ result }) => (result ? [result] : []));
   const matching = answered.filter(({ result, failure }) => failure || (result && result.items.length > 0));
@@ -102,7 +102,7 @@ interface SectionProps {
   readonly filter: CatalogueFilter;
 }
 
-/** The registries, their tags, what their administrators put first, and what is new. */
+/** The registries, their tags, the entries featured by administrators, and new entries. */
 function Home({ matching, filter }: SectionProps): JSX.Element {
   const results = readable(matching);
   const tags = Object.entries(countsOf(results.map(({ result }) => result)).tag).slice(0, TAGS_SHOWN);
@@ -132,7 +132,7 @@ function Home({ matching, filter }: SectionProps): JSX.Element {
 
 const NEWEST: CatalogueFilter = { ...NO_FILTER, sort: 'updated' };
 
-/** What is new by a date that somebody stated; the time of a sync is none. */
+/** New entries by a stated date; the time of a sync does not count. */
 function NewEntries({ registries }: { registries: readonly string[] }): JSX.Element {
   const { found } = useSearches(registries, NEWEST, { limit: 2 * NEW_SHOWN, dated: true });
   const entries = newest(mergeResults(readable(found), 'updated')).slice(0, NEW_SHOWN);
@@ -163,7 +163,7 @@ interface FailuresProps {
   readonly isRetrying: boolean;
 }
 
-/** The failed searches: one message for each kind of failure, with its registries. */
+/** The failed searches: one message per kind of failure, with its registries. */
 function Failures({ found, retry, isRetrying }: FailuresProps): JSX.Element {
   const groups = new Map<string, { readonly failure: Failure; readonly registries: string[] }>();
   for (const { registry, failure } of found) {
@@ -190,7 +190,7 @@ interface RegistriesProps extends SectionProps {
   readonly countsOf: (result: SearchResult) => string;
 }
 
-/** Links to what was found in each registry. */
+/** Links to the results in each registry. */
 function Registries({ matching, filter, countsOf: text }: RegistriesProps): JSX.Element {
   return (
     <ul class="chips found-in" aria-label="Registries">
@@ -206,11 +206,11 @@ function Registries({ matching, filter, countsOf: text }: RegistriesProps): JSX.
 }
 
 interface MergedProps extends SectionProps {
-  /** Cards shown before "Show more". */
+  /** Number of cards shown before "Show more". */
   readonly initial: number;
 }
 
-/** One list over all registries, each entry once. */
+/** One list for all registries, with each entry once. */
 function MergedResults({ matching, filter, initial }: MergedProps): JSX.Element {
   const [shown, setShown] = useState(initial);
   const results = readable(matching);
@@ -245,7 +245,10 @@ function isCut(results: readonly Readable[]): boolean {
   return results.some(({ result }) => totalOf(result) > result.items.length);
 }
 
-/** `471 entries in 2 registries`. An entry of several registries counts once, so results that were not read completely have a minimum. */
+/**
+ * `471 entries in 2 registries`. An entry in several registries counts once, so if some results were not read, only a
+ * minimum is known.
+ */
 function summaryOf(matching: readonly Found[]): string {
   const results = readable(matching);
   const where = `in ${pluralize(results.length, 'registry', 'registries')}`;
@@ -268,7 +271,7 @@ function typeCounts({ facets }: SearchResult): string {
 interface Searches {
   readonly found: readonly Found[];
   readonly isLoading: boolean;
-  /** Searches the registries again whose search failed. */
+  /** Repeats the failed searches. */
   retry(): void;
 }
 

@@ -51,17 +51,19 @@ export function countFilters({ type, tag, transport, publisher, installable }: C
 
 interface Page {
   readonly limit: number;
-  /** Only entries whose date is not that of a sync. */
+  /** Excludes entries whose date is that of a sync. */
   readonly dated?: true;
   readonly cursor?: string | undefined;
 }
 
-/** Returns the order of the result. Without words to match, by relevance is in the order of the registry's sources. */
+/** Returns the sort order. Without words to match, sorting by relevance gives the order of the registry's sources. */
 export function sortOf({ sort }: Pick<CatalogueFilter, 'sort'>): Sort {
   return sort || 'relevance';
 }
 
-/** How often, and after which pause, a search is repeated while the server still reads a large registry into memory. */
+/**
+ * How often, and after which pause, a search is retried while the server is still reading a large registry into memory.
+ */
 const RETRIES = 4;
 const RETRY_MS = 2_000;
 
@@ -87,7 +89,10 @@ export async function readSearch(
   }
 }
 
-/** Counts the servers that can be installed, and the others, by a search for the first: the server does not count them. */
+/**
+ * Counts the installable servers and the others by searching for the installable ones, because the server does not
+ * count them.
+ */
 export async function countInstallable(
   registry: string,
   filter: CatalogueFilter,

@@ -10,7 +10,7 @@ export interface CatalogueListState {
   /** Number of entries in the whole result; undefined until the first page arrives. */
   readonly total: number | undefined;
   readonly counts: FilterCounts | undefined;
-  /** The words that were found instead of the typed ones. */
+  /** The corrected words, if the typed ones matched nothing. */
   readonly corrected: readonly string[] | undefined;
   readonly isLoading: boolean;
   /** The items belong to the previous filter, and the new items are still loading. */

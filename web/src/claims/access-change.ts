@@ -1,7 +1,7 @@
 import type { Claims } from '../api/types.js';
 import { claimPairs } from './claims.js';
 
-/** Sentences about who gains and who loses access when an entry's claims change; none if nothing changes. */
+/** Sentences about who gains and loses access when an entry's claims change; empty if nothing changes. */
 export function accessChange(before: Claims, after: Claims): readonly string[] {
   const missing = (from: Claims, to: Claims) => {
     const known = new Set(claimPairs(to).map((pair) => JSON.stringify(pair)));

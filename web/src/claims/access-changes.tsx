@@ -5,7 +5,7 @@ import { pluralize } from '../ui/format.js';
 import { useQuery } from '../ui/query.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 
-/** A pause in typing, before the server compares. */
+/** How long to wait after typing before asking the server to compare. */
 const PAUSE_MS = 400;
 
 interface Props {
@@ -14,7 +14,7 @@ interface Props {
   readonly read: (signal: AbortSignal) => Promise<Changes>;
 }
 
-/** Who gains and who loses access if the settings in a form are saved, with numbers. */
+/** Shows who would gain and lose access if the settings in a form were saved, with numbers. */
 export function AccessChanges({ changed, read }: Props): JSX.Element {
   const [asked, setAsked] = useState<string | null>(null);
   useEffect(() => {

@@ -54,7 +54,7 @@ export function ConnectPage({ route }: { route: Route }): JSX.Element {
   );
 }
 
-/** The addresses of a registry, and the settings of clients that use it. */
+/** The addresses of a registry, and the settings for its clients. */
 export function ConnectRegistry({ registry }: { registry: string }): JSX.Element {
   const { settings } = useSession();
   const base = `${API_BASE}/registry/${encodeURIComponent(registry)}`;
@@ -188,6 +188,6 @@ function Client({ title, children }: { title: string; children: ComponentChildre
 
 function Marketplace({ registry }: { registry: string }): JSX.Element {
   const { value } = useQuery(registry, (signal) => readMarketplace(registry, signal));
-  // Most registries are no marketplace, which is a 404.
+  // Most registries are not marketplaces, which means a 404.
   return value ? <MarketplaceSteps registry={registry} marketplace={value} /> : <></>;
 }

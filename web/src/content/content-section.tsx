@@ -20,7 +20,7 @@ interface Props {
   readonly members: Members;
 }
 
-/** What is in a version: what clients find in its files, its README, and the files. */
+/** The content of a version: its members, its README and its files. */
 export function ContentSection(props: Props): JSX.Element {
   return (
     <>

@@ -1,6 +1,9 @@
 import type { FoundEntry } from '../api/types.js';
 
-/** Returns the first entry that every search found: it stands for a member only with all packages and URLs of it. */
+/**
+ * Returns the first entry that every search found: it represents a member only if it has all of the member's packages
+ * and URLs.
+ */
 export function inAll(results: readonly (readonly FoundEntry[])[]): FoundEntry | undefined {
   const [first = [], ...others] = results;
   return first.find(({ type, name }) =>

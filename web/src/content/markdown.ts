@@ -1,6 +1,6 @@
 import MarkdownIt, { type Token } from 'markdown-it';
 
-/** The elements that a text may have. */
+/** The elements that may appear in a text. */
 type Tag =
   | ('p' | 'h1' | 'h2' | 'h3' | 'h4' | 'h5' | 'h6' | 'ul' | 'ol' | 'li' | 'blockquote' | 'hr' | 'br')
   | ('pre' | 'code' | 'strong' | 'em' | 'a' | 'table' | 'thead' | 'tbody' | 'tr' | 'th' | 'td');
@@ -16,11 +16,11 @@ export interface MarkdownElement {
 
 export type MarkdownNode = string | MarkdownElement;
 
-/** How much of a text is parsed and shown: publishers write these files. */
+/** Limits on the text that is parsed and shown, because publishers write these files. */
 export const MAX_CHARACTERS = 100_000;
-/** Elements and texts. */
+/** Maximum number of elements and texts. */
 export const MAX_NODES = 10_000;
-/** Deeper elements are left out, but not their text: the parser does not limit the depth of emphasis. */
+/** Deeper elements are omitted, but not their text: the parser does not limit the depth of emphasis. */
 export const MAX_DEPTH = 30;
 
 /** Maximum nesting depth; the parser drops anything deeper. Each list uses two levels: the list and its item. */
@@ -32,7 +32,7 @@ const parser = new MarkdownIt('commonmark', { html: false, maxNesting: MAX_NESTI
 /** Parses CommonMark with tables; frontmatter becomes a code block. */
 export function parseMarkdown(text: string): {
   readonly nodes: readonly MarkdownNode[];
-  /** Whether parts of the text are left out. */
+  /** Whether parts of the text are omitted. */
   readonly isCut: boolean;
 } {
   const [frontmatter, body] = splitFrontmatter(text.slice(0, MAX_CHARACTERS).replaceAll('\r\n', '\n'));
@@ -50,7 +50,9 @@ function splitFrontmatter(text: string): readonly [frontmatter: string | undefin
 /** Nests the parser's flat tokens. */
 class Tree {
   readonly nodes: MarkdownNode[] = [];
-  /** Where the content of the open elements goes, innermost last: an element that is left out has its parent's. */
+  /**
+   * Where the content of each open element goes, innermost last. The content of an omitted element goes to its parent.
+   */
   private readonly open: MarkdownNode[][] = [];
   isCut = false;
   private count = 0;
@@ -77,7 +79,7 @@ class Tree {
     else if (type === 'code_block' || type === 'fence') this.add('pre', content.replace(/\n$/, ''));
     else if (type === 'hr') this.add('hr');
     else if (type === 'hardbreak') this.add('br');
-    // Of a picture its description: it would be loaded from elsewhere.
+    // An image is replaced by its description, because it would be loaded from elsewhere.
     else if (content !== '') this.push(content);
   }
 

@@ -33,7 +33,7 @@ export interface Marketplace {
   readonly plugins: readonly { readonly name: string }[];
 }
 
-/** @throws Failure 404 for a registry that is no marketplace. */
+/** @throws Failure 404 if the registry is not a marketplace. */
 export function readMarketplace(registry: string, signal: AbortSignal): Promise<Marketplace> {
   return unwrap(
     api.GET('/registry/{registry}/x/marketplace.json', { params: { path: { registry } }, signal }),
@@ -56,11 +56,14 @@ export function marketplaceCommands(
   return lines.filter((line) => line !== undefined).join('\n');
 }
 
-/** Longest name of a plugin in full; of a longer one, the beginning and a digest (docs/reference/marketplace.md). */
+/**
+ * Maximum length of a plugin's name; a longer one is replaced by its beginning and a digest
+ * (docs/reference/marketplace.md).
+ */
 const MAX_NAME = 64;
 const MAX_BEGINNING = 55;
 
-/** Returns the plugin that a marketplace has for a skill or plugin. */
+/** Returns the marketplace's plugin for a skill or plugin. */
 export function pluginOf({ plugins }: Marketplace, name: string): string | undefined {
   const own = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
   const beginning = `${own.slice(0, MAX_BEGINNING).replace(/-$/, '')}-`;

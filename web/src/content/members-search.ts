@@ -3,7 +3,7 @@ import type { EntryType, FoundEntry } from '../api/types.js';
 
 const MAX_FOUND = 50;
 
-/** Returns how searches name a package. An image is found with any tag. */
+/** Returns the search token of a package. For an image, the token matches any tag. */
 export function tokenOf({
   registryType,
   identifier,
@@ -15,7 +15,10 @@ export function tokenOf({
   return `${registryType}:${name}`;
 }
 
-/** Returns the entries of a registry that contain one of these members, each once. One search at a time: a caller has few. */
+/**
+ * Returns the distinct entries of a registry that contain one of these members. Searches one at a time, because each
+ * caller may run only a few.
+ */
 export async function entriesWith(
   registry: string,
   tokens: readonly string[],

@@ -9,9 +9,9 @@ import { inAll } from './in-all.js';
 import { entriesWith, tokenOf } from './members-search.js';
 
 const SHOWN = 10;
-/** Each is a search. */
+/** Maximum number of members that are looked up, each with a search. */
 const MAX_LINKED = 10;
-/** Members with more packages are not linked. */
+/** Members with more packages than this are not linked. */
 const MAX_TOKENS = 3;
 
 interface ContentPath {
@@ -38,9 +38,9 @@ interface Line {
 }
 
 /**
- * What clients find in the files of a version: what it starts first.
+ * The members of a version; those that start something come first.
  *
- * @param registry where to look for the servers; absent: nowhere.
+ * @param registry where to look up the servers; if absent, they are not looked up.
  */
 export function MembersSection({ registry, members }: { registry?: string; members: Members }): JSX.Element {
   const { servers = [], hooks = [], lsp = [], executables = [], unreadable = [] } = members;
@@ -100,7 +100,7 @@ function MemberList({ title, lines }: { title: string; lines: readonly Line[] })
   );
 }
 
-/** Returns the pages of the servers that the registry has, each in the place of the member. */
+/** Returns the pages of the servers that the registry has, in the order of the members. */
 function useLinks(
   registry: string | undefined,
   servers: readonly MemberServer[],

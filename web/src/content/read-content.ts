@@ -4,7 +4,7 @@ import { type Query, useQuery } from '../ui/query.js';
 import type { ContentSection } from './content-section.js';
 import { type Marketplace, readMarketplace } from './marketplace.js';
 
-/** The files of a version, what shows them, and the marketplace that offers it. */
+/** The files of a version, the component that shows them, and the marketplace that offers it. */
 export interface Content {
   readonly files: ContentFiles;
   readonly members: Members;
@@ -12,10 +12,12 @@ export interface Content {
   readonly Section: typeof ContentSection;
 }
 
-/** How long the page waits for a marketplace: its repository may have to be built first. */
+/** How long the page waits for a marketplace, whose repository may have to be built first. */
 const MARKETPLACE_MS = 4_000;
 
-/** Reads the files of a version; undefined for most, which have none here: a 404. Servers never have any. */
+/**
+ * Reads the files of a version; undefined (a 404) if it has none here, which is the usual case. Servers never have any.
+ */
 export function useContent(
   registry: string,
   type: EntryType,
@@ -40,7 +42,7 @@ export function useContent(
     if (!files) return undefined;
     const [members, marketplace, { ContentSection: Section }] = await Promise.all([
       import('./members.js').then(({ readMembers }) => readMembers(path, signal)),
-      // Most registries are no marketplace, which is a 404.
+      // Most registries are not marketplaces, which means a 404.
       readMarketplace(registry, AbortSignal.any([signal, AbortSignal.timeout(MARKETPLACE_MS)])).catch(
         () => undefined,
       ),

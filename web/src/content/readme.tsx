@@ -7,7 +7,7 @@ interface Props {
   readonly text: string;
 }
 
-/** A Markdown text of a publisher. */
+/** A publisher's Markdown text. */
 export function Readme({ title, text }: Props): JSX.Element {
   const { nodes, isCut } = parseMarkdown(text);
   return (

@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks';
 
 const KEY = 'registry.client';
 
-/** The client that somebody chose last, here or in an earlier visit. */
+/** The client that the user chose last, here or in an earlier visit. */
 let last: string | null = stored();
 
 /**
- * Returns the client to show how to install with, and how to change it. The choice holds for every entry.
+ * Returns the client to show installation steps for, and a function to change it. The choice applies to every entry.
  *
  * @param clients that can install the entry, best first.
  */

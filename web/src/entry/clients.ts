@@ -1,4 +1,4 @@
-/** What can run a server: the clients that the server writes configuration for, and ToolHive. */
+/** What can run a server: ToolHive, and the clients for which the server generates configuration. */
 export const CLIENT_TITLES: Readonly<Record<string, string>> = {
   vscode: 'VS Code',
   cursor: 'Cursor',
@@ -15,7 +15,7 @@ export function clientNames(clients: readonly string[]): string {
     .join(', ');
 }
 
-/** The same in a few words, for a card. */
+/** A short form for a card. */
 export function worksWith(clients: readonly string[]): string {
   const editors = Object.keys(CLIENT_TITLES).filter((client) => client !== 'toolhive');
   if (clients.length === 0) return 'Not installable from here';

@@ -90,7 +90,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
   const stored = useContent(registry, type, name, shown.version);
   const readme = useQuery(overview === undefined ? null : 'readme', () => import('../content/readme.js'));
   const parts = [setup, managed, stored, readme];
-  // Shown at once: parts that come later would move the others.
+  // Rendered immediately: if these parts arrived later, they would move the others.
   const isComplete = useRef(false);
   isComplete.current ||= parts.every(({ isLoading }) => !isLoading);
   if (!isComplete.current)
@@ -214,7 +214,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
           )}
           {server && <Remotes remotes={server.remotes ?? []} />}
           <Packages packages={content.packages ?? []} />
-          {/* Last, because it comes later than the rest. */}
+          {/** Last, because it loads later than the rest. */}
           {server && <UsedBy registry={registry} document={server} />}
         </div>
         <div>
@@ -237,7 +237,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
   );
 }
 
-/** What can run a server by one of its remotes or packages. */
+/** What can run a server through one of its remotes or packages. */
 function clientsOf({ options, runsInToolHive }: ServerSetup): readonly string[] {
   const able = options.flatMap(({ clients }) =>
     clients.flatMap(({ client, configuration }) => (configuration ? [client as string] : [])),
@@ -290,7 +290,7 @@ function EntryActions({ registry, type, name, isManaged }: EntryActionsProps): J
   const mayAskWho = isOffered(session, 'manageEntries') || isOffered(session, 'manageRegistries');
   const mayAskForOthers = isOffered(session, 'manageRegistries') || isManaged;
   const asked = { registry, type: type === 'server' ? '' : type, entry: name };
-  // Somebody without any claims: what they lack is what everybody needs.
+  // A caller without any claims: what they lack is what everybody needs.
   const question = mayAskForOthers ? { ...asked, as: '{}' } : asked;
   return (
     <p class="buttons entry-actions">

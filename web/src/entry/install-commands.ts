@@ -4,8 +4,9 @@ import type { Entry } from './install-values.js';
 const MAX_LINK = 2_000;
 
 /**
- * Returns a link that makes VS Code ask to install the server (https://code.visualstudio.com/api/extension-guides/ai/mcp#create-an-mcp-installation-url).
- * If it would be too long, the prompts name the variables without describing them.
+ * Returns a link that makes VS Code ask to install the server
+ * (https://code.visualstudio.com/api/extension-guides/ai/mcp#create-an-mcp-installation-url). If it would be too long,
+ * the prompts show the variables' names without descriptions.
  */
 export function vscodeLink(name: string, entry: Entry, inputs: unknown): string | undefined {
   return (
@@ -47,7 +48,8 @@ export const CLAUDE_SCOPES = {
 export type ClaudeScope = keyof typeof CLAUDE_SCOPES;
 
 /**
- * Returns `claude mcp add …` for a POSIX shell. A server of this name is removed first: Claude Code refuses to replace one.
+ * Returns `claude mcp add …` for a POSIX shell. Removes an existing server with this name first, because Claude Code
+ * refuses to replace it.
  *
  * @returns undefined if the command cannot express the entry or would contain invisible characters.
  */
@@ -68,7 +70,7 @@ export function claudeCommand(name: string, entry: Entry, scope: ClaudeScope): s
 }
 
 /**
- * Returns `codex mcp add …` for a POSIX shell, which replaces a server of this name.
+ * Returns `codex mcp add …` for a POSIX shell, which replaces an existing server with this name.
  *
  * @returns undefined if the command cannot express the entry or would contain invisible characters.
  */
@@ -92,8 +94,8 @@ export function toolhiveRegistry(url: string): string | undefined {
 }
 
 /**
- * Returns `thv run …` for a POSIX shell, with the registry that ToolHive looks the server up in. A workload of this name is
- * removed first: ToolHive refuses to replace one.
+ * Returns `thv run …` for a POSIX shell, with the registry in which ToolHive looks up the server. Removes an existing
+ * workload with this name first, because ToolHive refuses to replace it.
  *
  * @param environment values of the server's variables.
  * @returns undefined if a command would contain invisible characters.
@@ -111,7 +113,7 @@ export function toolhiveCommand(
   return [setRegistry, `thv rm ${name} 2>/dev/null`, run].join('\n');
 }
 
-/** Returns the last segment of a name, in the characters that the commands accept. */
+/** Returns the last segment of a name, limited to the characters that the commands accept. */
 export function shortName(name: string): string {
   const segment = name.slice(name.lastIndexOf('/') + 1).replace(/[^A-Za-z0-9_-]+/g, '-');
   return segment.replace(/^-+|-+$/g, '') || 'server';
@@ -149,11 +151,11 @@ interface Repository {
 }
 
 /**
- * Returns the commands that copy a skill from its repository to a folder, for a POSIX shell. Running them again updates the
- * files.
+ * Returns the commands that copy a skill from its repository to a folder, for a POSIX shell. Running them again updates
+ * the files.
  *
  * @param folder for the files of the skill: needs no quotes.
- * @returns undefined if the repository cannot be named safely in commands.
+ * @returns undefined if the repository's address is not safe to use in commands.
  */
 export function skillCommands(
   { url = '', ref, commit = 'HEAD', subfolder = '' }: Repository,

@@ -3,34 +3,34 @@ export type Entry = Readonly<Record<string, unknown>>;
 
 /** A value that the user supplies. */
 export interface Field {
-  /** As the document names it, for every client in the same letters. */
+  /** The name in the document, in the same letter case for every client. */
   readonly name: string;
   readonly description: string;
   readonly isSecret: boolean;
   readonly isRequired: boolean;
   readonly choices: readonly string[];
-  /** Texts that stand for the value in the client's configuration. */
+  /** Placeholders for the value in the client's configuration. */
   readonly references: readonly string[];
-  /**
-   * Where the value comes from: from the form, from a prompt of the client, or from an environment variable that the client
-   * reads by its name.
-   */
+  /** Where the value comes from: the form, a prompt of the client, or an environment variable that the client reads. */
   readonly from: 'form' | 'prompt' | 'environment';
-  /** The environment variable that the references name. */
+  /** The environment variable in the references. */
   readonly variable?: string;
   /** The variable of the server that the user adds to this table of the file. */
   readonly table?: string;
 }
 
-/** The values by the names of their fields. */
+/** The values by field name. */
 export type Values = Readonly<Record<string, string>>;
 
-/** The key of `Values` by which the client asks for an optional value. */
+/** The key of `Values` for an optional value that the client asks for. */
 export function askKey(name: string): string {
   return `ask for ${name}`;
 }
 
-/** What a command says instead of a value that is missing: the shell must not fill it in, because a document could name any variable. */
+/**
+ * Placeholder in a command for a missing value: the shell must not expand it, because a document could name any
+ * variable.
+ */
 export const PLACEHOLDER = 'YOUR_VALUE';
 
 type Stated = Pick<Field, 'name' | 'description' | 'isSecret' | 'isRequired' | 'choices'>;
@@ -38,7 +38,7 @@ type Stated = Pick<Field, 'name' | 'description' | 'isSecret' | 'isRequired' | '
 /**
  * Returns the fields of a configuration, required ones first.
  *
- * @param configuration as the server answers it: with `inputs` or `x-environment`.
+ * @param configuration as returned by the server, with `inputs` or `x-environment`.
  * @param part the remote or package of the document, which says more about them.
  */
 export function fieldsOf(client: string, configuration: Entry, part: unknown): readonly Field[] {
@@ -47,7 +47,7 @@ export function fieldsOf(client: string, configuration: Entry, part: unknown): r
   const completed = (field: Omit<Field, 'isRequired' | 'choices'>): Field => {
     const word = wordOf(field.name);
     const input = stated.get(word) ?? stated.get(word.replace(/_\d+$/, ''));
-    // Without a value, arguments and URLs would be others.
+    // Without a value, arguments and URLs would be different.
     const isNeeded = contains([entry['args'], entry['url']], field.references);
     const { name = field.name, isRequired = false, choices = [] } = input ?? {};
     return { ...field, name, isRequired: isRequired || isNeeded, choices };
@@ -70,7 +70,7 @@ export function fieldsOf(client: string, configuration: Entry, part: unknown): r
     const about = { name: String(name ?? variable), description: String(description), isSecret };
     if (table !== undefined)
       return completed({ ...about, references: [], from: 'form', table: String(table) });
-    // Codex has no references to variables, but headers that it reads from them.
+    // Codex does not support variable references, except headers that it reads from environment variables.
     if (client === 'codex')
       return completed({ ...about, references: [variable], from: 'environment', variable });
     const references = [`\${${variable}:-}`, `\${${variable}}`, `\${env:${variable}}`];
@@ -79,7 +79,7 @@ export function fieldsOf(client: string, configuration: Entry, part: unknown): r
   return requiredFirst([...prompts, ...variables]);
 }
 
-/** Whether a part of a configuration has one of these texts. */
+/** Whether a part of a configuration contains one of these placeholders. */
 function contains(part: unknown, texts: readonly string[]): boolean {
   const whole = JSON.stringify(part);
   return texts.some((text) => whole.includes(JSON.stringify(text).slice(1, -1)));
@@ -104,13 +104,13 @@ function requiredFirst(fields: readonly Field[]): readonly Field[] {
 interface FillOptions {
   /** Whether secrets may be written; otherwise their references stay. */
   readonly withSecrets: boolean;
-  /** What stands for a required value that is missing: its reference or the placeholder. */
+  /** The placeholder for a missing required value. */
   readonly missing: 'reference' | 'placeholder';
 }
 
 /**
- * Returns an entry with the values in place of their references. Headers and variables of optional values that are missing are
- * left out.
+ * Returns an entry with its references replaced by values. Headers and variables of missing optional values are
+ * omitted.
  */
 export function filled(entry: Entry, fields: readonly Field[], values: Values, options: FillOptions): Entry {
   const replacements = new Map<string, string>();
@@ -132,7 +132,7 @@ export function filled(entry: Entry, fields: readonly Field[], values: Values, o
   return { ...replaced, env: { ...(replaced['env'] as object | undefined), ...own } };
 }
 
-/** Returns the fields of which references are left in a text. */
+/** Returns the fields whose references remain in a text. */
 export function referredIn(fields: readonly Field[], entry: Entry): readonly Field[] {
   return fields.filter(({ references }) => contains(entry, references));
 }
@@ -163,7 +163,7 @@ function withoutMembers(entry: Entry, references: ReadonlySet<string>): Entry {
   );
 }
 
-/** Replaces all references at once: a value may look like a reference. */
+/** Replaces all references in one pass, because a value may look like a reference. */
 function replacedIn(value: unknown, replacements: ReadonlyMap<string, string>): unknown {
   if (replacements.size === 0) return value;
   const all = [...replacements.keys()].map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`));
@@ -220,7 +220,7 @@ function listOf(value: unknown): readonly Entry[] {
   return listIn(value).filter((each) => typeof each === 'object' && each !== null) as readonly Entry[];
 }
 
-/** As the server forms ids of inputs from names. */
+/** As the server derives the IDs of inputs from names. */
 function wordOf(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9]+/g, '_').replace(/^_+/, '');
 }

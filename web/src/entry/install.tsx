@@ -34,7 +34,7 @@ import { ValueForm } from './value-form.js';
 type Option = ServerSetup['options'][number];
 type Setup = Option['clients'][number];
 
-/** The files that hold the configuration of clients. */
+/** The configuration files of clients. */
 const FILES: Readonly<Record<string, ComponentChildren>> = {
   vscode: (
     <>
@@ -57,7 +57,7 @@ const FILES: Readonly<Record<string, ComponentChildren>> = {
 };
 const TOOLHIVE = 'toolhive';
 
-/** Reads how to install a version; null: not at all. */
+/** Reads how to install a version; null if it cannot be installed. */
 export function useSetup(registry: string, name: string, version: string | null): Query<ServerSetup> {
   return useQuery(version === null ? null : JSON.stringify([registry, name, version]), (signal) =>
     unwrap(
@@ -76,7 +76,7 @@ interface Props {
   readonly document: ServerDocument;
 }
 
-/** How to install a server, for each client and each remote or package. */
+/** How to install a server with each client and each remote or package. */
 export function Install({ registry, name, setup, document }: Props): JSX.Element {
   const { options, runsInToolHive } = setup;
   const usable = options.filter(({ clients }) => clients.some(({ configuration }) => configuration));
@@ -208,7 +208,7 @@ interface ToolHiveProps extends FormProps {
   readonly document: ServerDocument;
 }
 
-/** ToolHive looks the server up in the registry, prefers its remotes, and keeps secrets itself. */
+/** ToolHive looks up the server in the registry, prefers its remotes, and keeps secrets itself. */
 function ToolHiveSteps({ registry, name, document, values, change }: ToolHiveProps): JSX.Element {
   const { settings } = useSession();
   const image = (document.packages ?? []).find(({ registryType }) => registryType === 'oci');
@@ -347,7 +347,7 @@ interface Installer {
 
 type InstallerOf = (props: StepsProps, fields: readonly Field[], scope: ClaudeScope) => Installer;
 
-/** What each client installs from. Links and files that others may read contain no secrets. */
+/** The source of each client's installation. Links and shared files contain no secrets. */
 const INSTALLERS: Readonly<Record<string, InstallerOf>> = {
   vscode: ({ registry, version, setup, values }, fields) => {
     const { name, entry } = entryIn(setup.configuration as Entry);
@@ -417,7 +417,7 @@ function jsonFile(
   };
 }
 
-/** Adds the values that a user entered to the table `env`, which is the last of the server's TOML. Comments name variables. */
+/** Adds the entered values to the `env` table, which is the last one in the server's TOML. Comments name variables. */
 function tomlWith(toml: string, name: string, before: Entry, after: Entry): string {
   const known = (before['env'] ?? {}) as Readonly<Record<string, unknown>>;
   const added = Object.entries((after['env'] ?? {}) as Readonly<Record<string, unknown>>).filter(
@@ -426,7 +426,7 @@ function tomlWith(toml: string, name: string, before: Entry, after: Entry): stri
   const text = toml.replaceAll(/^#.*\n?/gm, '').trim();
   if (added.length === 0) return text;
   const table = before['env'] === undefined ? ['', `[mcp_servers.${name}.env]`] : [];
-  // A JSON string is a basic string of TOML, but for the character DEL.
+  // A JSON string is a TOML basic string, except for the character DEL.
   const lines = added.map(
     ([variable, value]) => `${variable} = ${JSON.stringify(value).replaceAll('\u007f', String.raw`\u007f`)}`,
   );

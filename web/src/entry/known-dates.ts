@@ -10,8 +10,8 @@ export interface KnownDates {
 }
 
 /**
- * Returns the dates that are known. A version's own `publishedAt` may be the time of its first sync: the ranked search says
- * whether it is. Undefined until it answers, and if it cannot.
+ * Returns the known dates. A version's own `publishedAt` may be the time of its first sync; the ranked search tells
+ * whether it is. Undefined until that search responds, or if it fails.
  */
 export function useKnownDates(
   registry: string,
@@ -21,7 +21,7 @@ export function useKnownDates(
 ): KnownDates | undefined {
   const latest = versions.find(({ isLatest }) => isLatest);
   const { value: items } = useQuery(JSON.stringify([registry, type, name, latest?.version]), (signal) =>
-    // An entry whose whole name matches is the first.
+    // An entry whose whole name matches comes first.
     readSearch(registry, { ...NO_FILTER, search: name, type, sort: 'relevance' }, { limit: 1 }, signal).then(
       (found) => found.items,
     ),

@@ -1,10 +1,10 @@
-/** A tool that the document names. */
+/** A tool listed in the document. */
 interface Tool {
   readonly name: string;
   readonly description: string;
 }
 
-/** What publishers state about an entry besides the document's own members. */
+/** Facts about an entry that publishers state outside the document's own members. */
 export interface PublishedFacts {
   readonly tier: string | undefined;
   /** Markdown. */
@@ -24,8 +24,8 @@ export interface Fact {
 }
 
 /**
- * Reads tags, tools, permissions and provenance from the publisher-provided extension and, of skills, from the document.
- * Publishers can put anything there, so nothing about its shape is assumed.
+ * Reads tags, tools, permissions and provenance from the publisher-provided extension and, for skills, from the
+ * document. Publishers can put anything there, so the code assumes nothing about its shape.
  */
 export function publishedFacts(document: object): PublishedFacts {
   const extension = member(member(document, '_meta'), 'io.modelcontextprotocol.registry/publisher-provided');

@@ -9,7 +9,7 @@ import { CollapsedList } from '../ui/table.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 
 const SHOWN = 10;
-/** Each is a search. */
+/** Maximum number of lookups, each a search. */
 const MAX_ASKED = 5;
 const KINDS = ['npm', 'pypi', 'oci', 'nuget'];
 

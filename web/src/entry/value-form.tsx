@@ -11,9 +11,9 @@ interface Props {
   readonly asks?: string | undefined;
 }
 
-/** The values that a server needs. They stay on the page: nothing sends or stores them. */
+/** The values that a server needs. They stay on the page and are neither sent nor stored. */
 export function ValueForm({ fields: all, values, change, asks = '' }: Props): JSX.Element {
-  // One value may stand in several places.
+  // The same value may be needed in several places.
   const fields = [...new Map(all.map((field) => [field.name, field])).values()];
   const prompted = fields.filter(({ from, isRequired }) => from === 'prompt' && isRequired);
   const required = fields.filter(({ from, isRequired }) => from === 'form' && isRequired);

@@ -68,7 +68,7 @@ function VersionDate({ version, dates }: { version: Version; dates: KnownDates |
   const date = dates?.of(version);
   if (date) return <Day at={date.at} />;
   if (!dates || version.publishedAt === undefined) return <></>;
-  // The server's own time, when nobody stated another.
+  // Falls back to the server's own time.
   return (
     <>
       added here <Day at={version.publishedAt} />

@@ -8,7 +8,7 @@ interface ProblemsProps {
   readonly hint?: ComponentChildren;
 }
 
-/** The help and the problems of a field; `id` is what `aria-describedby` of the field names. */
+/** The help and the problems of a field; `id` is for the field's `aria-describedby`. */
 export function Problems({ id, problems, hint }: ProblemsProps): JSX.Element {
   return (
     <div id={id}>
@@ -30,7 +30,7 @@ interface TextFieldProps {
   readonly problems: readonly string[];
   readonly isRequired?: boolean;
   readonly placeholder?: string;
-  /** Values to suggest. */
+  /** Suggested values. */
   readonly suggestions?: readonly string[];
 }
 
@@ -109,7 +109,7 @@ interface OneOfProps<K extends string> {
   readonly children?: ComponentChildren;
 }
 
-/** A choice between alternatives, of which only the fields of the chosen one are shown. */
+/** A choice between alternatives; only the fields of the chosen one are shown. */
 export function OneOf<K extends string>(props: OneOfProps<K>): JSX.Element {
   const { label, name, options, value, change, children } = props;
   return (

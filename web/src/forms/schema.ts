@@ -88,13 +88,13 @@ function problemOf(detail: string, path: string): string | undefined {
   return index === undefined || problem === undefined ? problem : `line ${Number(index) + 1}: ${problem}`;
 }
 
-/** The API's problems with a form, each to be shown once: at its field, otherwise below the form. */
+/** The API's problems with a form. Each is shown once: at its field, or else below the form. */
 export class FieldProblems {
   private readonly shown = new Set<string>();
 
   constructor(private readonly details: readonly string[]) {}
 
-  /** Returns the problems with a field, which shows them. */
+  /** Returns the problems with a field, and marks them as shown. */
   at(path: string): string[] {
     for (const detail of this.details) if (problemOf(detail, path) !== undefined) this.shown.add(detail);
     return problemsAt(this.details, path);

@@ -30,7 +30,7 @@ export function entryHash(
   return hashOf(['catalogue', registry, type, name, ...(version === undefined ? [] : [version])]);
 }
 
-/** The search that the user left last, to which an entry links back; null after a list without a search. */
+/** The last search that the user left, which entry pages link back to; null after a list without a search. */
 let results: string | null = null;
 
 export function rememberResults(hash: string | null): void {

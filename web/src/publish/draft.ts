@@ -2,20 +2,20 @@ import { useState } from 'preact/hooks';
 import type { Claims, EntryType } from '../api/types.js';
 import { useSession } from '../session/session.js';
 
-/** A document that is not published yet. It survives navigation, a log-in and a reload, but not a log-out. */
+/** An unpublished document. It survives navigation, logging in and a reload, but not logging out. */
 export interface Draft {
   readonly text: string;
   readonly claims: Claims;
-  /** Null: guessed from the document. */
+  /** Null to guess the type from the document. */
   readonly type: EntryType | null;
 }
 
 export const NO_DRAFT: Draft = { text: '', claims: {}, type: null };
-/** Key in sessionStorage, which a log-out clears. */
+/** Key in sessionStorage, which logging out clears. */
 const KEY = 'registry.draft';
 
 interface StoredDraft {
-  /** Subject of the writer: the next person in this tab does not get the draft. */
+  /** Subject of the author: the next person in this tab does not get the draft. */
   readonly owner: string;
   readonly draft: Draft;
 }
@@ -36,7 +36,7 @@ export function useDraft(): [Draft, (to: Partial<Draft>) => void] {
 function readDraft(owner: string): Draft {
   try {
     const stored = JSON.parse(sessionStorage.getItem(KEY) ?? '') as StoredDraft;
-    // Without a log-in, the same person's session has expired: a log-out clears the storage.
+    // If nobody is logged in, the same person's session has expired: logging out would have cleared the storage.
     return owner === '' || stored.owner === '' || stored.owner === owner ? stored.draft : NO_DRAFT;
   } catch {
     return NO_DRAFT;

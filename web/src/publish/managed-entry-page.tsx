@@ -176,7 +176,7 @@ interface EntryClaimsProps {
   readonly refresh: () => void;
 }
 
-/** Edited claims and the ETag of the stored claims they replace. */
+/** Edited claims, with the ETag of the stored claims that they replace. */
 interface Draft {
   readonly claims: Claims;
   readonly etag: string | null;

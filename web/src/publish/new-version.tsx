@@ -10,7 +10,7 @@ interface Props {
   readonly type: EntryType;
   readonly name: string;
   readonly hasDraft: boolean;
-  /** Called with the new draft, or with null to keep the present one. */
+  /** Called with the new draft, or with null to keep the existing one. */
   readonly done: (draft: Draft | null) => void;
 }
 
@@ -61,7 +61,7 @@ async function readLatest(type: EntryType, name: string, signal?: AbortSignal): 
   return { text: `${JSON.stringify(document, null, 2)}\n`, claims: claims as Claims, type };
 }
 
-/** `1.2.3` → `1.2.4`; other versions stay, for the user to change. */
+/** `1.2.3` → `1.2.4`; other versions are kept for the user to change. */
 function nextVersion(version: string): string {
   return version.replace(
     /^(v?\d+\.\d+\.)(\d{1,15})$/,

@@ -9,7 +9,7 @@ import { UntrustedText } from '../ui/untrusted-text.js';
 const MAX_ITEMS = 50;
 
 interface Props {
-  /** Which items; the caller sees their own, and those that they review. */
+  /** Which items to show; the caller sees their own and those that they review. */
   readonly filter: AdmissionQuery;
   /** Changes when the items may have changed. */
   readonly refreshKey: string;

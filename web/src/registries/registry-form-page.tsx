@@ -94,7 +94,7 @@ function accessKey({ sources, claims, anonymous, keys }: Values): string {
   return JSON.stringify([sources, claimsKey((claims ?? {}) as Claims), anonymous, keys]);
 }
 
-/** Who would gain and who would lose access with these settings. */
+/** Who would gain and lose access with these settings. */
 export function readAccessChanges(
   name: string,
   settings: Values,

@@ -63,7 +63,10 @@ function RegistryDetails({ registry, etag, refresh }: StoredRegistry & { refresh
   );
 }
 
-/** The feed of changes; a browser cannot send the token that most registries need. */
+/**
+ * The feed of changes: a link if the registry is open, because a browser cannot send the token that other registries
+ * need.
+ */
 function FeedLink({ registry: { name, anonymous, keys = [] } }: { registry: Registry }): JSX.Element {
   const { settings } = useSession();
   const address = `${API_BASE}/registry/${encodeURIComponent(name)}/x/feed.atom`;

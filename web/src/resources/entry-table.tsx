@@ -21,7 +21,7 @@ interface Props {
   readonly read: (query: { limit: number; cursor?: string }, signal?: AbortSignal) => Promise<Page>;
   readonly hrefOf?: (entry: ListedEntry) => string;
   readonly empty: ComponentChildren;
-  /** What the date of an entry is. */
+  /** The meaning of an entry's date. */
   readonly dateTitle?: string;
   /** Shown for an entry without claims. */
   readonly noClaims?: string;

@@ -44,7 +44,7 @@ interface FormProps {
   readonly stored: string | null;
   readonly canSave?: boolean;
   readonly save: (name: string) => Promise<void>;
-  /** Tries the settings without saving them; its problems are shown like the ones of saving. */
+  /** Tries the settings without saving them; its problems are shown like those of saving. */
   readonly test?: ((name: string) => Promise<void>) | undefined;
   /** Renders the fields, which show the API's problems. */
   readonly children: (problems: FieldProblems, name: string) => ComponentChildren;
@@ -124,10 +124,10 @@ export function ResourceForm(props: FormProps): JSX.Element {
   );
 }
 
-/** Comes after the fields, which have taken their problems by then. */
+/** Comes after the fields, which have claimed their problems by then. */
 function FormRefusal({ failure, problems }: { failure: Failure; problems: FieldProblems }): JSX.Element {
   const { code, status, requestId } = failure;
-  // The sentence of the API repeats the first problem.
+  // The API's sentence repeats the first problem.
   const sentence = code === 'invalid_body' ? 'Some fields need a change' : failure.sentence;
   return <Refusal failure={new Failure(sentence, code, status, requestId, problems.rest())} />;
 }

@@ -15,9 +15,9 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Names the configuration key or provider setting that may fix a failed log-in.
+ * Names the configuration key or provider setting that may fix a failed login.
  *
- * @param thrown by the log-in: an error with a code, or a `TypeError` when the browser got no response.
+ * @param thrown by the login: an error with a code, or a `TypeError` when the browser got no response.
  * @returns at most one sentence.
  */
 export function hintFor(thrown: unknown): string[] {

@@ -10,17 +10,17 @@ const LOGGED_IN = 'registry.logged-in';
 const LOGGED_OUT = 'registry.logged-out';
 const LOADED = 'registry.loaded';
 
-/** Holds the ID token, in memory. Undefined before a log-in. */
+/** Holds the ID token, in memory. Undefined before login. */
 let userManager: UserManager | undefined;
 
 /** OAuth state, returned by the provider unchanged. */
 interface LogInState {
   readonly hash: string;
-  /** Whether a page reload started the log-in, not the user. */
+  /** Whether a page reload, not the user, started the login. */
   readonly isSilent: boolean;
 }
 
-/** Loads the settings, and completes a log-in on return from the provider. */
+/** Loads the settings, and completes a login when the provider returns. */
 export async function startSession(): Promise<void> {
   const settings = await unwrap(api.GET('/config.json'));
   session.change({ settings });
@@ -56,13 +56,13 @@ export async function logOut(): Promise<void> {
   history.replaceState(null, '', location.pathname);
   session.change({ token: null, me: null });
   if (!userManager) return location.reload();
-  // Without `extraQueryParams`, the parameters of the log-in would be sent.
+  // Without `extraQueryParams`, the login's parameters would be sent.
   await userManager
     .signoutRedirect({ extraQueryParams: {}, redirectMethod: 'replace' })
     .catch(() => location.reload());
 }
 
-/** Discards a page that the browser restored from its cache after a log-out or another log-in. */
+/** Discards a page that the browser restored from its cache after the user logged out or somebody else logged in. */
 export function discardRestoredPage(): void {
   const isThisLoad = sessionStorage.getItem(LOADED) === String(performance.timeOrigin);
   if (session.current.token !== null && !isThisLoad) resetAndReload();
@@ -77,7 +77,7 @@ async function redirectTo(login: PageLogin, isSilent: boolean): Promise<void> {
   const { createUserManager, scopeOf } = await import('./oidc.js');
   sessionStorage.setItem(PENDING, login.provider);
   const state: LogInState = { hash: location.hash, isSilent };
-  // After a log-out, the provider must prompt for credentials even if it still has a session.
+  // After the user logs out, the provider must prompt for credentials even if it still has a session.
   const prompt = isSilent ? 'none' : sessionStorage.getItem(LOGGED_OUT) === null ? undefined : 'login';
   try {
     // Replaces this page in the history, so that the back button skips the redirect.
@@ -130,7 +130,7 @@ async function completeLogIn(): Promise<void> {
   });
 }
 
-/** Explains why the API refuses the token of a new log-in; other failures are returned unchanged. */
+/** Explains why the API refuses the token of a new login; returns other failures unchanged. */
 function loginRefusal({ provider }: PageLogin, failure: Failure): Failure {
   if (failure.status !== 401) return failure;
   sessionStorage.removeItem(LOGGED_IN);

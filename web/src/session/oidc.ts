@@ -8,7 +8,7 @@ import {
 import type { PageLogin } from '../api/types.js';
 import { session } from './session.js';
 
-/** OpenID Connect with PKCE. Tokens stay in memory; only the pending log-in is in sessionStorage. */
+/** OpenID Connect with PKCE. Tokens stay in memory; only the pending login is in sessionStorage. */
 export function createUserManager(login: PageLogin): UserManager {
   return new UserManager({
     authority: login.issuer,
@@ -25,7 +25,7 @@ export function createUserManager(login: PageLogin): UserManager {
   });
 }
 
-/** Returns the `scope` of a log-in; optional scopes are requested if the discovery document lists them. */
+/** Returns the `scope` of a login; optional scopes are requested if the discovery document lists them. */
 export function scopeOf({ scopes, optionalScopes }: PageLogin, listed: readonly string[] = []): string {
   return [...scopes, ...optionalScopes.filter((scope) => listed.includes(scope))].join(' ');
 }

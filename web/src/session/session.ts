@@ -5,13 +5,13 @@ import type { Me, PageSettings, Role } from '../api/types.js';
 interface Session {
   readonly settings: PageSettings;
   readonly token: string | null;
-  /** Null until loaded, and without a log-in. */
+  /** Null until loaded, and if nobody is logged in. */
   readonly me: Me | null;
   /** The token was refused or has expired. */
   readonly isOver: boolean;
 }
 
-/** Before the settings are known: nothing is offered, and nothing is requested for the user. */
+/** Used until the settings are known: nothing is offered, and nothing is requested for the user. */
 const STARTING: Session = {
   settings: {
     mode: 'oauth',
@@ -28,7 +28,7 @@ const STARTING: Session = {
 
 class SessionStore {
   current: Session = STARTING;
-  /** Renews the token before it expires. Set after a log-in. */
+  /** Renews the token before it expires. Set after login. */
   keepFresh: () => Promise<void> = () => Promise.resolve();
   private readonly listeners = new Set<() => void>();
 

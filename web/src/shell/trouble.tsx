@@ -14,7 +14,7 @@ interface Trouble {
   readonly webhooks: readonly string[];
 }
 
-/** Names paused webhooks and sources that fail, to people who manage them. */
+/** Shows paused webhooks and failing sources to people who manage them. */
 export function TroubleBanner(): JSX.Element {
   const session = useSession();
   const [seesSources, seesWebhooks] = [isOffered(session, 'manageSources'), isOffered(session, 'superAdmin')];
@@ -33,13 +33,13 @@ export function TroubleBanner(): JSX.Element {
   const { refetch } = query;
   const { path } = useRoute();
   const address = path.join('/');
-  // A source may have been mended or deleted on the page before.
+  // The user may have fixed or deleted a source on the previous page.
   useEffect(refetch, [address, refetch]);
   useEffect(() => {
     const timer = setInterval(() => document.visibilityState === 'visible' && refetch(), REFRESH_MS);
     return () => clearInterval(timer);
   }, [refetch]);
-  // The lists of both say it themselves.
+  // The pages of both lists already show this.
   const namesOf = (page: keyof Trouble) => (path[0] === page ? [] : (query.value?.[page] ?? []));
   const [sources, webhooks] = [namesOf('sources'), namesOf('webhooks')];
   const key = JSON.stringify([sources, webhooks]);

@@ -2,7 +2,7 @@ import type { Source } from '../api/types.js';
 
 type Format = NonNullable<NonNullable<Source['sync']>['format']>;
 
-/** What the formats of files and repositories are called. */
+/** The display names of file and repository formats. */
 export const FORMATS: Readonly<Record<Format, string>> = {
   registry: 'Registry file',
   servers: 'Server documents',

@@ -13,9 +13,9 @@ export interface KindProps {
   readonly change: (value: Values) => void;
   readonly problems: FieldProblems;
   readonly schemas: Schemas;
-  /** Whether an existing source is edited. */
+  /** Whether an existing source is being edited. */
   readonly isStored: boolean;
-  /** Whether sources made here may read files on the server. */
+  /** Whether sources created here may read files on the server. */
   readonly mayReadFiles: boolean;
 }
 
@@ -81,7 +81,7 @@ function FileFields(props: KindProps): JSX.Element {
   );
 }
 
-/** How to read a file or repository, if that is not to be found. */
+/** The format of a file or repository, if it should not be detected. */
 function FormatFields({ kind, value, change, problems }: KindProps & { kind: 'file' | 'git' }): JSX.Element {
   const id = useId();
   const formats = Object.entries(FORMATS).filter(([format]) => kind === 'git' || format !== 'skills');
@@ -201,7 +201,7 @@ function GitLogIn({ value, change, problems, mayReadFiles }: KindProps): JSX.Ele
   const [way, setWay] = useState<'none' | 'password' | 'key'>(
     value['auth'] === undefined ? 'none' : auth['privateKeyFile'] === undefined ? 'password' : 'key',
   );
-  // Passwords and keys are in files.
+  // Passwords and keys are read from files.
   if (!mayReadFiles && way === 'none') return <></>;
   return (
     <OneOf

@@ -7,7 +7,7 @@ import { OneOf } from '../forms/fields.js';
 import { useSession } from '../session/session.js';
 import { escapeInvisible } from '../ui/untrusted-text.js';
 
-/** Kinds whose entries have the claims of the source; those of the other kinds have their own. */
+/** Kinds whose entries have the claims of the source; entries of other kinds have their own. */
 const INHERITING: Readonly<Record<Source['kind'], boolean>> = {
   file: true,
   git: true,
@@ -21,7 +21,7 @@ export function isUnlabeled({ kind, claims }: Pick<Source, 'kind' | 'claims'>): 
   return INHERITING[kind] && Object.keys(claims).length === 0;
 }
 
-/** The claims of a new source: everybody of the caller's organization, if their token names one. */
+/** Default claims of a new source: those of the caller's organization, if their token contains one. */
 export function firstClaims(me: Me | null): Claims | undefined {
   const pair = ownPairs(me).find(([key]) => /^(org|tenant|company)/i.test(key));
   return pair && { [pair[0]]: pair[1] };
@@ -33,7 +33,7 @@ function ownPairs(me: Me | null): [string, string][] {
 
 interface Props {
   readonly kind: Source['kind'];
-  /** Undefined until somebody is chosen. */
+  /** Undefined until an option is chosen. */
   readonly claims: Claims | undefined;
   readonly change: (claims: Claims | undefined) => void;
   readonly problems: readonly string[];
@@ -41,7 +41,9 @@ interface Props {
 
 type Audience = 'everyone' | 'these' | 'nobody';
 
-/** Who sees the entries of a source and manages it: a choice, because a source without claims hides its entries. */
+/**
+ * Who sees and manages the entries of a source. This must be chosen, because a source without claims hides its entries.
+ */
 export function SourceClaims({ kind, claims, change, problems }: Props): JSX.Element {
   const { settings, me } = useSession();
   const [audience, setAudience] = useState(() => audienceOf(claims, me));

@@ -30,7 +30,7 @@ interface KindForm {
   readonly description: string;
   /** Whether the form has a sync policy. */
   readonly isSynced: boolean;
-  /** Whether syncs refuse to remove most entries of such a source, because another server provides them. */
+  /** Whether syncs of such a source refuse to remove most entries, because another server provides them. */
   readonly isGuarded: (section: Values) => boolean;
 }
 
@@ -213,7 +213,7 @@ function SourceForm({ schemas, source, etag, offered }: Editable): JSX.Element {
   );
 }
 
-/** The settings that have their own fields. */
+/** The settings with their own fields. */
 const SHOWN_HERE = ['syncPolicy', 'filter', 'claims', 'allowShrink'];
 
 const HINTS = {

@@ -58,7 +58,7 @@ function listSources(query: { limit?: number; cursor?: string; search?: string }
   return unwrap(api.GET('/v1/sources', { params: { query }, ...(signal && { signal }) }));
 }
 
-/** Summary of failed syncs and skipped entries of the sources that are shown. */
+/** Summary of failed syncs and skipped entries, for the sources that are shown. */
 function Health({ sources }: { sources: readonly Source[] }): JSX.Element {
   const failing = sources.filter(({ sync }) => sync?.status === 'failed');
   const skipping = sources.filter((source) => skippedCount(source) > 0);
@@ -105,7 +105,7 @@ function Row({ source }: { source: Source }): JSX.Element {
   );
 }
 
-/** How many entries are in a source that is not synced: what people publish. */
+/** The number of entries in a source that is not synced, which contains published entries. */
 function NameCount({ name }: { name: string }): JSX.Element {
   const { value } = useQuery(name, (signal) =>
     unwrap(api.GET('/v1/sources/{name}/access', { params: { path: { name } }, signal })),

@@ -19,7 +19,7 @@ async function read(signal: AbortSignal): Promise<Found> {
   return { source: sources[0]?.name, hasRegistry: registries.length > 0 };
 }
 
-/** Leads the administrator of an empty server from a source to a registry to a connected editor. */
+/** Guides the administrator of an empty server from a source to a registry to a connected editor. */
 export function FirstSteps({ isPage }: { isPage: boolean }): JSX.Element {
   const query = useQuery('first steps', read);
   return (

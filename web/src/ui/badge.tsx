@@ -24,7 +24,7 @@ const TONES = new Map(
   }),
 );
 
-/** What people read instead of the API's terms. */
+/** Display texts for the API's terms. */
 const LABELS = new Map(
   Object.entries({
     complete: 'up to date',

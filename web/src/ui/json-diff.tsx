@@ -35,7 +35,7 @@ export function JsonDiff({ before, after }: Props): JSX.Element {
 
 export function DiffText({ sign, text }: { sign: ' ' | '+' | '-'; text: string }): JSX.Element {
   const Line = sign === '+' ? 'ins' : sign === '-' ? 'del' : 'span';
-  // The whole line: what is cut off could be what matters.
+  // The whole line, because a cut could hide the important part.
   return (
     <Line class="diff-line">
       <span aria-hidden="true">{sign} </span>

@@ -1,4 +1,4 @@
-/** A line of a diff, or a number of unchanged lines that are left out. */
+/** A line of a diff, or the number of unchanged lines that are omitted. */
 export type DiffLine =
   | { readonly sign: ' ' | '+' | '-'; readonly text: string }
   | { readonly sign: '…'; readonly count: number };

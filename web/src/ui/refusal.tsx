@@ -17,10 +17,13 @@ interface Props {
 
 const MAX_LINK = 2_000;
 const EXPLAIN_ENDPOINT = 'POST /v1/access/explain';
-/** With a log-in, these may hide what the page shows. */
+/** For a logged-in user, these may mean that access is missing. */
 const HIDING = [403, 404];
 
-/** Shows the API's error message, or the log-in if one is needed. The code and the request ID are under "Details". */
+/**
+ * Shows the API's error message, or the login buttons if login is needed. The code and the request ID are under
+ * "Details".
+ */
 export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Element {
   const { settings, token, isOver } = useSession();
   // The API refers clients to its explain endpoint; here a link to the Access page replaces that line.
@@ -28,7 +31,7 @@ export function Refusal({ failure, retry, isRetrying = false }: Props): JSX.Elem
   const canAsk = HIDING.includes(failure.status) && (token !== null || settings.mode === 'anonymous');
   const question = canAsk ? questionOf(location.hash) : null;
   const offersLogIn = failure.status === 401 && settings.mode === 'oauth' && token === null;
-  // A failed log-in explains itself.
+  // A failed login explains itself.
   const needsLogIn = offersLogIn && failure.code !== 'login_failed';
   const isHidden = question !== null && failure.status === 404;
   const sentence = needsLogIn

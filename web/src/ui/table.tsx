@@ -67,7 +67,7 @@ interface CollapsedListProps<T> {
   readonly children: (items: readonly T[]) => ComponentChildren;
 }
 
-/** The first items, with a button that shows all. */
+/** The first items, with a button that shows all of them. */
 export function CollapsedList<T>({ items, count, children }: CollapsedListProps<T>): JSX.Element {
   const [showsAll, setShowsAll] = useState(false);
   return (

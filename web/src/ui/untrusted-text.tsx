@@ -30,7 +30,7 @@ const MAX_SHOWN = 40_000;
 interface CodeProps {
   readonly text: string;
   readonly label: string;
-  /** Shows the text to its end: the reader decides whether to run it. */
+  /** Shows the whole text, because the reader decides whether to run it. */
   readonly isWhole?: boolean;
 }
 
@@ -39,7 +39,7 @@ export function Code({ text, label, isWhole = false }: CodeProps): JSX.Element {
   return (
     <div class="code">
       <CopyButton text={text} />
-      {/* Not a region: a page has many of them, and landmarks need different names. */}
+      {/** Not a region: a page has many of these, and landmarks need different names. */}
       <pre tabIndex={0} role="group" aria-label={label}>
         {isWhole
           ? escapeInvisible(text, Infinity)
