@@ -31,7 +31,7 @@ it('an event is a record with a field for each column', () => {
 });
 
 it.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\n=1', '＝1', '＋1', '－1', '＠A'])(
-  'no spreadsheet takes %j for a formula',
+  'spreadsheets do not evaluate %j as a formula',
   (text) => {
     const record = recordOf({
       actor: { ...event.actor, subject: text, name: text },

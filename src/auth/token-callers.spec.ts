@@ -20,7 +20,7 @@ function provider(changed: Partial<ProviderConfig> = {}): ProviderConfig {
   };
 }
 
-it('maps the token again by the provider that has its name, issuer and audience; others yield no claims', () => {
+it('maps the token again by the provider with the same name, issuer and audience; others yield no claims', () => {
   const accepting = provider();
   const token = { claims: { groups: ['red'] }, provider: accepting };
   const caller = { claims: { team: 'red' }, token };
@@ -40,7 +40,7 @@ it('maps the token again by the provider that has its name, issuer and audience;
   expect(claimsUnder([], { claims: { team: 'red' } })).toEqual({ team: 'red' });
 });
 
-it('yields no claims where the other mapping yields too many', () => {
+it('yields no claims if the other mapping yields too many', () => {
   const groups = Array.from({ length: 20_000 }, (_, index) => String(index));
   const token = { claims: { groups }, provider: provider({ claims: [] }) };
   expect(claimsUnder([provider()], { claims: {}, token })).toEqual({});

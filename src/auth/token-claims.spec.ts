@@ -153,7 +153,7 @@ describe('the subject and the client', () => {
   });
 });
 
-describe('a name for people', () => {
+describe('the display name', () => {
   it.each(['Ann', 'Ann O’Neil', 'Łukasz Żółw', '山田 太郎', 'محمد', '👩', 'x'.repeat(200), '👩'.repeat(200)])(
     'may be %.10s',
     (name) => expect(displayName(name)).toBe(name),
@@ -184,7 +184,7 @@ describe('a name for people', () => {
     ['Ann'],
     { name: 'Ann' },
     undefined,
-  ])('is none of %j', (name) => expect(displayName(name)).toBeUndefined());
+  ])('is not taken from %j', (name) => expect(displayName(name)).toBeUndefined());
 
   it('comes from the raw claims, whatever is mapped', () => {
     const named = (claims: Claims, held: Claims, nameClaim = 'name') =>

@@ -199,7 +199,7 @@ describe('text of a document', () => {
     expect(entryOf(client, remote('https://a.example/mcp', { headers }))).toBe(omission);
   });
 
-  it('is set only inside the container, and user input is passed on to it', () => {
+  it('is set only inside the container, to which user input is passed on', () => {
     const environmentVariables = [{ name: 'MODE', value: 'fast' }, { name: 'TOKEN' }];
     expect(entryOf('claude-code', run('oci', 'weather', { environmentVariables }))).toEqual({
       type: 'stdio',
@@ -425,7 +425,7 @@ describe('Codex', () => {
     expect(config['x-environment']).toMatchObject([{ name: 'token' }, { name: 'X-Key' }]);
   });
 
-  it('is never given a variable of the user: they set it in the table of the server', () => {
+  it('never passes on variables of the user, who sets them in the table of the server', () => {
     const environmentVariables = [
       { name: 'AWS_SECRET_ACCESS_KEY', ...secret },
       { name: 'MODE', value: 'fast' },

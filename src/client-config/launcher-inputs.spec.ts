@@ -237,7 +237,7 @@ describe('a random document', () => {
     environmentVariables: fc.array(fc.record({ name: variable, value }), { maxLength: 2 }),
   });
 
-  it('never gets an argument or a variable outside the rule written', () => {
+  it('never gets an argument or a variable that breaks the rules', () => {
     let written = 0;
     fc.assert(
       fc.property(fc.array(onePackage, { minLength: 1, maxLength: 3 }), (packages) => {

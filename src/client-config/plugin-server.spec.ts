@@ -97,7 +97,7 @@ describe('a plugin’s server in an allow-list', () => {
       { url: 'https://acme.example' },
       { allowedMcpServers: [{ serverUrl: 'https://acme.example/' }] },
     ],
-  ])('is for %s as it is started: %j', (client, config, expected) => {
+  ])('matches how %s starts it: %j', (client, config, expected) => {
     expect(listed(client, config)).toEqual(expected);
     if (client !== 'cursor') expect(listed(client, config, 'managed')).toEqual(expected);
   });
@@ -204,7 +204,7 @@ describe('a plugin’s server in a deny-list', () => {
   const config = new ClientConfig('claude-code', 'denylist');
   const denied = (configs: Config[], listed = NONE) => config.deniedPlugin(plugin(...configs), listed);
 
-  it('is whatever the plugin starts', () => {
+  it('covers whatever the plugin starts', () => {
     expect(denied([run('npx -p evil left-pad'), run('node a.js'), REMOTE])).toEqual({
       deniedMcpServers: [
         { serverCommand: ['npx', '-p', 'evil', 'left-pad'] },
@@ -238,7 +238,7 @@ describe('a plugin’s server in a deny-list', () => {
     [{ command: 'npx', args: ['evil'], url: null }, [{ serverCommand: ['npx', 'evil'] }]],
     [{ command: 'npx', args: ['${X}'], url: REMOTE.url }, [{ serverUrl: REMOTE.url }]],
     [{ type: 'ws', url: REMOTE.url }, [{ serverUrl: REMOTE.url }]],
-  ])('is its URL and its command: %j', (server, expected) => {
+  ])('contains both its URL and its command: %j', (server, expected) => {
     expect(denied([server])).toMatchObject({ deniedMcpServers: expected });
   });
 });

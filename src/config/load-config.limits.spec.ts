@@ -76,7 +76,7 @@ it.each<[object, string, string]>([
   expect(() => read(tree)).toThrow(fragment);
 });
 
-it('takes words of any script as synonyms', () => {
+it('accepts words of any script as synonyms', () => {
   const synonyms = [['k8s', 'kubernetes'], words(20), ['天气', 'météo']];
   expect(read({ search: { synonyms } }).search.synonyms).toEqual(synonyms);
   expect(read({}).search.synonyms).toEqual([]);

@@ -294,7 +294,7 @@ describe('the other sections', () => {
     expect(read({ ...base, ...written }).config).toMatchObject(written);
   });
 
-  it('treat adminFileRoot as one root without claims and for any host', () => {
+  it('treat adminFileRoot as one root without claims, for any host', () => {
     const { config } = read({ ...base, adminFileRoot: directory });
     expect(config.adminFileRoots).toEqual([{ path: directory, claims: {}, hosts: null }]);
   });

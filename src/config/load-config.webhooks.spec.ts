@@ -123,7 +123,7 @@ describe('an admission webhook', () => {
       .admission.webhooks;
   };
 
-  it('is asked about everything, has 5 s, and holds by default', () => {
+  it('by default is asked about everything, within 5 s, and holds on failure', () => {
     const { name, url } = scan;
     const defaults = { on: ['publish', 'sync'], timeoutMs: 5_000, onFailure: 'hold' };
     expect(readAll([scan])).toEqual([{ name, url, secrets: [secretOf(24)], ...defaults }]);

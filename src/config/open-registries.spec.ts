@@ -103,7 +103,7 @@ describe('a warning', () => {
     );
   });
 
-  it('reports two marketplaces of one name', () => {
+  it('reports two marketplaces with the same name', () => {
     const registry = (name: string, marketplace: string) => ({
       name,
       sources: ['open'],

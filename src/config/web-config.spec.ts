@@ -54,7 +54,7 @@ it.each<[unknown, string, string]>([
   expect(() => read(web)).toThrow(fragment);
 });
 
-it('enables the web UI without log-ins by default', () => {
+it('enables the web UI without logins by default', () => {
   expect(read(undefined)).toEqual({
     enabled: true,
     logins: [],
@@ -67,7 +67,7 @@ it('enables the web UI without log-ins by default', () => {
 
 it.each([
   ['openid, and scopesSupported as optional', login, ['openid'], ['read']],
-  ['exactly the scopes of the log-in', { ...login, scopes: ['openid', 'x'] }, ['openid', 'x'], []],
+  ['exactly the scopes of the login', { ...login, scopes: ['openid', 'x'] }, ['openid', 'x'], []],
 ])('requests %s', (_, given, scopes, optionalScopes) => {
   expect(read({ logins: [given] }).logins).toEqual([{ ...login, scopes, optionalScopes, parameters: {} }]);
 });

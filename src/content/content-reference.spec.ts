@@ -29,13 +29,13 @@ it('matches texts at the limit', () => {
   expect(of({ ...GIT, subfolder: `a${'/'.repeat(2_046)}x` })).toMatchObject({ kind: 'git' });
 });
 
-it('looks at 50 packages', () => {
+it('examines at most 50 packages', () => {
   const others = Array.from({ length: 49 }, () => ({ registryType: 'oci', identifier: 'x' }));
   expect(of(...others, GIT)).toMatchObject({ kind: 'git' });
   expect(() => of(...others, ...others, GIT)).toThrow('identifier');
 });
 
-it('finds nothing to fetch where no host is listed, unless a package at a listed host is not valid', () => {
+it('finds nothing to fetch if no host is listed, unless a package at a listed host is invalid', () => {
   const [unlisted, invalid] = [
     { ...GIT, url: 'https://other.example.com/a' },
     { ...GIT, commit: 'x' },

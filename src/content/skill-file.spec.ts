@@ -35,7 +35,7 @@ it.each([
   ['greet', 'its frontmatter is not a YAML map'],
   ['- greet', 'its frontmatter is not a YAML map'],
   ['', 'its frontmatter is empty'],
-])('names line and cause of frontmatter that is no YAML map: %j', (frontmatter, problem) => {
+])('reports the line and cause for frontmatter that is not a YAML map: %j', (frontmatter, problem) => {
   expect(skillFileProblems(aFile(frontmatter), DOCUMENT)).toEqual([
     expect.stringContaining(`SKILL.md: ${problem}`),
   ]);

@@ -148,7 +148,7 @@ describe('a synced document', () => {
     ['"\\udc00":0', '\udc00: its key contains an unpaired surrogate (half a character)', '"\\ud800\\udc00":0'],
     ['"x":[-1e400]', 'x[0]: is a number that is too large', '"x":[-1e308]'],
     [`"x":[${'0,'.repeat(19_994)}0]`, 'has more than 20000 values, objects and lists included', `"x":[${'0,'.repeat(19_993)}0]`],
-  ])('must be readable for every client, as a published one: %.40s', (member, problem, twin) => {
+  ])('must be readable for every client, like a published one: %.40s', (member, problem, twin) => {
     const given = (more: string) => `{"$schema":"https://x.example","name":"io.acme/a","description":"d","version":"1",${more}}`;
     const problems = (more: string) => {
       const document = parsed(given(more));

@@ -214,7 +214,7 @@ describe.each([
   });
 });
 
-it('looks at no more packages than it reports problems', () => {
+it('checks no more packages than it reports problems', () => {
   let seen = 0;
   class WrongPackage {
     get version(): string {

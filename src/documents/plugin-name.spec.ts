@@ -17,7 +17,7 @@ it.each([
   expect(pluginNameOf(name)).toBe(expected);
 });
 
-it('is a name of Agent Plugins 1.0, whatever the entry is called', () => {
+it('is valid in Agent Plugins 1.0, whatever the entry is called', () => {
   // https://agent-plugins.org/schemas/1.0.0/plugin.schema.json
   const isName = new Ajv().compile({
     type: 'string',

@@ -8,7 +8,7 @@ const published = (block: object) => ({
 });
 
 describe('summaryOf', () => {
-  it('has each tag and each tool once', () => {
+  it('lists each tag and each tool once', () => {
     const tools = ['search', { name: 'fetch' }, 'search', 1, {}];
     expect(summarized(published({ tags: ['Git', 'Git', 'x'], tools }))).toMatchObject({
       tags: ['Git', 'x'],
@@ -17,13 +17,13 @@ describe('summaryOf', () => {
     expect(summarized({})).toEqual({ tags: [], transports: [], installable: false });
   });
 
-  it('has the date that the document states', () => {
+  it('has the date stated in the document', () => {
     const dated = (date: string) => summarized(published({ metadata: { last_updated: date } })).updated;
     expect(dated('2020-02-03T04:05:06Z')).toBe('2020-02-03T04:05:06.000Z');
     expect(dated('soon')).toBeUndefined();
   });
 
-  it('has each transport once, and what PostgreSQL cannot store replaced', () => {
+  it('lists each transport once, and replaces characters that PostgreSQL cannot store', () => {
     const remotes = [{ type: 'sse' }, { type: 'sse' }, { type: 'a\0b\ud800' }];
     expect(summarized({ remotes, title: '\0' })).toMatchObject({
       transports: ['sse', 'a\ufffdb\ufffd'],

@@ -16,7 +16,7 @@ describe('a cursor', () => {
     );
   });
 
-  it('is refused when altered, cut, lengthened or made for another list', () => {
+  it('is refused when altered, shortened, lengthened or made for another list', () => {
     const cursor = encodeCursor('servers', { after: 'io.acme/a' });
     const altered = [...cursor].map(
       (letter, at) => cursor.slice(0, at) + (letter === 'A' ? 'B' : 'A') + cursor.slice(at + 1),

@@ -91,7 +91,7 @@ describe('RateLimit', () => {
     expect(granted(limit, ['one', 3])).toEqual([2]);
   });
 
-  it('grants what was given back in the same window, but no more', () => {
+  it('grants returned units again in the same window, but no more', () => {
     const limit = new RateLimit({ perKey: 2 }, 60_000);
     expect(granted(limit, ['one', 2])).toEqual([2]);
     limit.release('one');
@@ -102,7 +102,7 @@ describe('RateLimit', () => {
     expect(granted(limit, ['one', 3])).toEqual([2]);
   });
 
-  it('names the seconds until the next window', () => {
+  it('returns the seconds until the next window', () => {
     const limit = new RateLimit({ perKey: 1 }, 60_000);
     granted(limit, ['one', 1]);
     vi.advanceTimersByTime(12_500);

@@ -115,7 +115,7 @@ describe('SharedReads', () => {
   });
 });
 
-it('remembered makes a value once, and again after a failure', async () => {
+it('remembered creates a value once, and again after a failure', async () => {
   const promises = new Map<string, Promise<number>>();
   let made = 0;
   const make = async () => {

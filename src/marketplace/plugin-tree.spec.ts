@@ -85,7 +85,7 @@ describe('the tree of a marketplace', () => {
     expect(tree[`${at}/plugin.json`]).toEqual({ $schema: PLUGIN_SCHEMA, ...manifest });
   });
 
-  it('gives the manifests of a plugin its name and version, and writes missing ones', () => {
+  it('sets the name and version in the manifests of a plugin, and adds missing manifests', () => {
     const files = ['.codex-plugin/plugin.json', CLAUDE, 'commands/x.md'];
     const tree = treeOf([entry('io.acme/x', files)], {
       [`digest of ${CLAUDE}`]: '{"name":"other","version":"9","hooks":"./h.json","description":"Own"}',
@@ -127,13 +127,13 @@ describe('the tree of a marketplace', () => {
     ['servers in its manifest', [CLAUDE], '{"mcpServers":{"a":{"command":"a"}}}'],
     ['skills elsewhere', [CLAUDE], '{"skills":"./other/"}'],
     ['a file of that name, as a folder', ['plugin.json/a'], undefined],
-  ])('has none for a plugin with %s, which clients would not load beside it', (_, files, manifest = '{}') => {
+  ])('has none for a plugin with %s, which clients would then not load', (_, files, manifest = '{}') => {
     const tree = treeOf([entry('io.acme/x', files)], { [`digest of ${CLAUDE}`]: manifest });
     expect(tree).not.toHaveProperty(['plugins/io-acme-x/plugin.json']);
     expect(tree).toHaveProperty([`plugins/io-acme-x/${CLAUDE}`]);
   });
 
-  it('has both files of servers for a plugin with one of them, and no other than the publisher’s for both', () => {
+  it('has both servers files for a plugin with one of them, and keeps both files of the publisher', () => {
     const servers = '{"mcpServers":{"one":{"command":"npx","args":["-y","a"]}}}';
     const at = 'plugins/io-acme-x';
     for (const [stored, other, schema] of [
@@ -158,7 +158,7 @@ describe('the tree of a marketplace', () => {
       );
   });
 
-  it('is complete beside a plugin whose files of servers cannot be read', () => {
+  it('is complete even if the servers files of one plugin cannot be read', () => {
     const tree = treeOf([entry('io.acme/x', ['mcp.json']), entry('io.acme/y', ['.mcp.json'])], {
       'digest of mcp.json': 'no JSON',
       'digest of .mcp.json': '{"one":{"command":"a"}}',
@@ -168,7 +168,7 @@ describe('the tree of a marketplace', () => {
     expect(tree).toHaveProperty(['plugins/io-acme-y/mcp.json']);
   });
 
-  it('replaces manifests that are nested too deeply, and indents none', () => {
+  it('replaces manifests that are nested too deeply, and does not indent them', () => {
     const nested = (depth: number) => `{"x":${'['.repeat(depth)}${']'.repeat(depth)}}`;
     const textFor = (manifest: string) => {
       const plugins = pluginsOf([entry('io.acme/x', ['plugin.json'])]);
@@ -184,7 +184,7 @@ describe('the tree of a marketplace', () => {
     expect(textFor(wide).length).toBeLessThan(wide.length + 200);
   });
 
-  it('has one file for paths that a file system may take for the same', () => {
+  it('has one file for paths that a file system may treat as equal', () => {
     const tree = treeOf(
       [entry('io.acme/x', ['.Claude-Plugin/Plugin.json', '.cursor-plugin', 'PLUGIN.JSON'])],
       {
@@ -232,7 +232,7 @@ describe('the tree of a marketplace', () => {
     ]);
   });
 
-  it('reads the only file of servers of a plugin up to 256 KiB', () => {
+  it('reads the only servers file of a plugin up to 256 KiB', () => {
     const long = { ...file('mcp.json'), bytes: 256 * 1_024 + 1 };
     const plugins = pluginsOf([
       entry('io.acme/a', ['mcp.json']),
@@ -246,7 +246,7 @@ describe('the tree of a marketplace', () => {
 });
 
 describe('the marketplace file for clients without a clone', () => {
-  it('names the repository in each source', () => {
+  it('refers to the repository in each source', () => {
     const url = 'https://registry.example/registry/main/git/marketplace.git';
     const sources = { repository: url, archives: null };
     expect(remoteMarketplace(ACME, pluginsOf([entry('io.acme/deploy')]), sources)).toEqual({
@@ -263,7 +263,7 @@ describe('the marketplace file for clients without a clone', () => {
     });
   });
 
-  it('names zip files instead', () => {
+  it('refers to zip files instead', () => {
     const sources = { repository: '', archives: 'https://registry.example/registry/main/x/marketplace' };
     const plugins = pluginsOf([entry('io.acme/deploy', [], { version: '1.0.0+a' })]);
     expect(remoteMarketplace(ACME, plugins, sources)).toMatchObject({

@@ -81,7 +81,7 @@ export function serversFilesIn(plugins: readonly MarketplacePlugin[]): EntryFile
  * Returns the smallest files that fit together, by digest. For the others, manifests are generated and servers are not
  * translated.
  *
- * @param files those of all plugins, in order; equal files count once for each plugin, because each appears in the
+ * @param files those of all plugins, in order; identical files count once for each plugin, because each appears in the
  *   repository.
  */
 export function withinBytes(files: readonly EntryFile[], maxBytes: number): string[] {

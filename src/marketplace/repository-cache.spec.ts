@@ -66,7 +66,7 @@ const git = (directory: string, ...args: string[]) =>
 const directories = () => new Set(readdirSync(folder).map((name) => join(folder, name)));
 const headOf = (directory: string) => git(directory, 'rev-parse', 'main');
 
-it('writes one commit with exactly the files, whose id depends on them alone', async () => {
+it('writes one commit with exactly the given files, which alone determine its ID', async () => {
   const files = [
     text('a.json', '{}\n'),
     { ...stored('dir/run.sh', 600), executable: true },
@@ -87,7 +87,7 @@ it('writes one commit with exactly the files, whose id depends on them alone', a
   expect(headOf(other.directory)).toBe(headOf(directory));
 });
 
-it('writes a repository once for all who ask for it', async () => {
+it('writes a repository once for all callers who ask for it', async () => {
   const cache = aCache();
   const one = plan('one', [stored('a', 10)]);
   const leases = await Promise.all(['x', 'y', 'z'].map((caller) => cache.lease(one, caller, WAITING)));
@@ -96,7 +96,7 @@ it('writes a repository once for all who ask for it', async () => {
   expect(one.reads).toEqual(['a']);
 });
 
-it('deletes the least recently used repositories that nobody reads to stay within the quota', async () => {
+it('stays within the quota by deleting the least recently used repositories that nobody reads', async () => {
   const cache = aCache({ bytes: 1_000 });
   const lease = async (key: string) => cache.lease(plan(key, [stored(key, 400)]), 'caller', WAITING);
   const [one, two] = [await lease('one'), await lease('two')];
@@ -112,7 +112,7 @@ it('deletes the least recently used repositories that nobody reads to stay withi
   expect([one, three, four].map(({ directory }) => existsSync(directory))).toEqual([false, true, true]);
 });
 
-it('deletes a larger repository that clients read slowly, and ends their answers', async () => {
+it('deletes a larger repository that clients read slowly, and ends their responses', async () => {
   const cache = aCache({ bytes: 1_000, readMs: 0 });
   const lease = async (key: string, bytes: number) =>
     cache.lease(plan(key, [stored(key, bytes)]), 'caller', WAITING);
@@ -179,7 +179,7 @@ function pausedPlan(key: string, bytes: number) {
   return built;
 }
 
-it('shares a build until it ends, however long it takes, also after its first caller has left', async () => {
+it('shares a build until it ends, however long it takes, even after its first caller has left', async () => {
   const cache = aCache();
   const slow = pausedPlan('slow', 10);
   const leaving = new AbortController();
@@ -195,7 +195,7 @@ it('shares a build until it ends, however long it takes, also after its first ca
   expect(slow.builds).toBe(1);
 });
 
-it('builds small repositories while large ones are built one after another', async () => {
+it('builds small repositories while large ones are built one at a time', async () => {
   const cache = aCache({ smallBytes: 100, totalBytes: 2_600 });
   const [first, second] = [pausedPlan('first', 1_000), pausedPlan('second', 1_000)];
   const large = [first, second].map((one) => cache.lease(one, 'one', WAITING));

@@ -120,7 +120,7 @@ describe('a program with arguments starts', () => {
     expect(shown(launchedPackages(command, args))).toBe(expected);
   });
 
-  it('what variables make npm run', () => {
+  it('packages that npm runs because of variables', () => {
     expect(shown(launchedPackages('npm', ['exec'], { npm_config_package: 'left-pad' }))).toBe(PAD);
     expect(shown(launchedPackages('npx', ['x'], { API_KEY: 'npx left-pad' }))).toBe('npm:x');
   });
@@ -172,7 +172,7 @@ describe('a line for a shell starts', () => {
   });
 });
 
-describe('of what starts something unknown, only that is certain', () => {
+describe('that starts something unknown is only known to do so', () => {
   it.each<[string, string[]]>([
     ['npx', ['${PACKAGE}']],
     ['npx', ['$(cat name)']],

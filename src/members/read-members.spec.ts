@@ -281,7 +281,7 @@ describe('a file is unreadable that', () => {
     expect((await membersIn(files)).unreadable).toEqual([Object.keys(files)[0]]);
   });
 
-  it('keeps what is known of the others', async () => {
+  it('keeps the known members of the other files', async () => {
     expect(await membersIn({ '.mcp.json': { pad: npx(), x: { command: '$X' } }, 'bin/y': '' })).toEqual({
       servers: [PAD_SERVER, { name: 'x', command: '$X' }],
       executables: ['bin/y'],
@@ -289,12 +289,12 @@ describe('a file is unreadable that', () => {
     });
   });
 
-  it('is no frontmatter with text like that of an anchor, a key or a pattern', async () => {
+  it('is not caused by frontmatter text that looks like an anchor, a key or a pattern', async () => {
     const text = '---\nname: a\ndescription: R&D & more? Yes, *all* of it ? << 1\ntools: *\n---\n';
     expect(await membersIn({ 'agents/x.md': text + 'x'.repeat(20_000) })).toEqual({ agents: ['a'] });
   });
 
-  it('is no frontmatter that clients accept although it is no YAML', async () => {
+  it('is not caused by frontmatter that clients accept although it is not YAML', async () => {
     const text =
       '---\nname: a\ndescription: Use it: for hooks, and "more"\n  <example>user: hi</example>\n---\n';
     expect(await membersIn({ 'agents/x.md': text })).toEqual({ agents: ['a'] });
@@ -302,7 +302,7 @@ describe('a file is unreadable that', () => {
 });
 
 describe('of hostile files', () => {
-  it('the members stay short, and what does not fit is unreadable', async () => {
+  it('the members stay short, and the rest counts as unreadable', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 900 }, (_, at) => [`s${at}`, { command: 'x'.repeat(1_000) }]),
     );
@@ -333,7 +333,7 @@ describe('of hostile files', () => {
     expect(JSON.stringify(members).length).toBeLessThan(10_000);
   });
 
-  it('a long value of another variable is none', async () => {
+  it('a long value of another variable does not count', async () => {
     const a = { command: 'npx', args: ['left-pad'], env: { KEY: 'x'.repeat(10_000) } };
     expect((await membersIn({ '.mcp.json': { a } })).unreadable).toBeUndefined();
   });
@@ -350,7 +350,7 @@ describe('of hostile files', () => {
     expect(ticks).toBeGreaterThan(3);
   });
 
-  it('skills are parsed only up to a number', async () => {
+  it('only a limited number of skills are parsed', async () => {
     const text = '---\nname: x\nhooks: {}\n---\n';
     const paths = Array.from({ length: 60 }, (_, at) => `skills/s${at}/SKILL.md`);
     const members = await membersIn(Object.fromEntries(paths.map((path) => [path, text])));
@@ -359,7 +359,7 @@ describe('of hostile files', () => {
 });
 
 describe('the tokens of members', () => {
-  it('name packages in every spelling, URLs, hooks and skills', async () => {
+  it('include packages in every spelling, URLs, hooks and skills', async () => {
     const members = await membersIn({
       '.mcp.json': {
         pad: npx('Left-Pad@1'),

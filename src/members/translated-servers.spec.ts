@@ -120,7 +120,7 @@ describe('.mcp.json for Agent Plugins', () => {
     expect(translated(CLAUDE_FILE, config)).toMatch(reason);
   });
 
-  it('reads servers at the top of the file, and gives one that Agent Plugins accepts', () => {
+  it('reads servers at the top of the file, and returns a file that Agent Plugins accepts', () => {
     const { text } = translatedServers(
       CLAUDE_FILE,
       '{"one":{"command":"npx","args":["-y","a"]},"two":{"url":"https://a.example"}}',
@@ -138,14 +138,14 @@ it.each([
   ['a server that is no object', '{"mcpServers":{"one":"npx"}}'],
   ['too deep', `{"a":${'['.repeat(200)}${']'.repeat(200)}}`],
   ['too long', `{"mcpServers":{},"x":"${'x'.repeat(256 * 1_024)}"}`],
-])('a file that is %s has no translation, and is named', (_, text) => {
+])('a file that is %s has no translation, and is reported', (_, text) => {
   expect(translatedServers(CLAUDE_FILE, text)).toEqual({
     text: null,
     untranslated: [{ file: CLAUDE_FILE, reason: 'The file is not an object of servers' }],
   });
 });
 
-it('names each server that is left out, and keeps the others', () => {
+it('reports each server that is left out, and keeps the others', () => {
   const mcpServers = { good: { command: 'npx' }, bad: { command: './x' }, __proto__x: { url: 'ftp://x' } };
   const { text, untranslated } = translatedServers(CLAUDE_FILE, JSON.stringify({ mcpServers }));
   expect(Object.keys((JSON.parse(text ?? '') as { mcpServers: Config }).mcpServers)).toEqual(['good']);

@@ -13,7 +13,7 @@ it('reports a process that cannot be started to every caller, and tries again th
   expect(await failureOf('a\0b')).toBeInstanceOf(Error);
 });
 
-it('refuses a name that would be an option, and resolves others', async () => {
+it('refuses a name that would be read as an option, and resolves others', async () => {
   expect(await failureOf('-h')).toMatchObject({ code: 'ENOTFOUND' });
   expect(await failureOf('localhost')).toBeNull();
 });

@@ -83,7 +83,7 @@ describe('addresses', () => {
     ['https://git.acme.com/team/x', 'https://git.acme.com/team/xx', false],
     ['https://git.acme.com/team/x', 'https://git.acme.com/Team/x', false],
     ['https://git.acme.com/team/x', 'nonsense', false],
-  ])('%s and %s are of the same repository: %s', (one, other, same) =>
+  ])('%s and %s refer to the same repository: %s', (one, other, same) =>
     expect(isSameRepository(one, other)).toBe(same),
   );
 

@@ -24,7 +24,7 @@ describe('the shown error of a source', () => {
     },
   );
 
-  it('names every other reason', () => {
+  it('includes every other reason', () => {
     const expired = new OutboundError(URL, 'certificate has expired', {
       cause: withCode('CERT_HAS_EXPIRED'),
     });

@@ -90,7 +90,7 @@ describe('POST /v1/registries/{name}/access', () => {
     expect(changes.map(({ sentence }) => sentence)).not.toContain('org is acme');
   });
 
-  it('says whom a source without claims is shown to', async () => {
+  it('reports who sees a source without claims', async () => {
     const { changes } = await registry({ sources: [...SOURCES, 'bare'] });
     expect(changes).toEqual([{ sentence: 'super-admins only', gains: 1, loses: 0, moves: 0 }]);
   });
@@ -104,7 +104,7 @@ describe('POST /v1/registries/{name}/access', () => {
 
   it('finds nothing if nothing changes', async () => expect(await registry({})).toEqual({ changes: [] }));
 
-  it('agrees with what saving does', async () => {
+  it('agrees with the effect of saving', async () => {
     const path = '/v1/registries/main';
     const put = async (body: object) =>
       expect((await service.as(SUPER_ADMIN).put(path, body)).status).toBe(200);
@@ -197,7 +197,7 @@ describe('POST /v1/sources/{name}/access', () => {
 describe('GET /v1/sources/{name}/access', () => {
   const read = (name: string, as: object = ADMIN) => service.as({ ...as }).get(`/v1/sources/${name}/access`);
 
-  it('counts the names in the source, and names who sees them and the registries that the caller may enter', async () => {
+  it('counts the names in the source, and lists who sees them and the registries that the caller may enter', async () => {
     expect((await read('catalog')).json).toMatchObject({
       counts: { server: 2, skill: 1, plugin: 0 },
       claimSets: [{ claims: { org: 'acme' }, sentence: 'org is acme', count: 3 }],

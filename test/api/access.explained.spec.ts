@@ -283,7 +283,7 @@ describe('POST /v1/access/explain with `as`', () => {
     });
   });
 
-  it('reports to a publisher only the entries they may publish', async () => {
+  it('reports to publishers only the entries that they may publish', async () => {
     const as = { claims: { org: 'acme' } };
     const writer = service.as(WRITER_OF_BOTH);
     const own = await ask(writer, aboutAcme('io.acme/teams', { as }));

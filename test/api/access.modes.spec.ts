@@ -21,7 +21,7 @@ const LIST = '/registry/acme/v0.1/servers';
 const WARNING = 'Authorization not configured, per-entry claims filtering disabled (auth-only mode)';
 const ALL_ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'];
 
-describe('the same catalogue in each auth mode', () => {
+describe('the same catalog in each auth mode', () => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const syncPolicy = { interval: '1h' };

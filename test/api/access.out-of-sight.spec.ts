@@ -135,7 +135,7 @@ describe.each([
     let other: pg.Client;
     afterAll(() => other.end());
 
-    it('a registry that names it is refused with unknown_source at once', async () => {
+    it('a registry that lists it is refused with unknown_source immediately', async () => {
       const { host, port, user, database } = service.database;
       other = new pg.Client({ host, port, user, database });
       await other.connect();

@@ -100,7 +100,7 @@ describe('explaining another caller to an asker who is no super-admin', () => {
     ['manage a registry', { action: 'manage' }],
     ['publish', { action: 'publish', entry, claims: { org: 'acme' } }],
     ['publish through a registry', { action: 'publish', entry }],
-  ])('reveals no rule by its answer: %s', async (_, question) => {
+  ])('reveals no rules: %s', async (_, question) => {
     for (const guess of GUESSES) {
       const missed = Object.fromEntries(
         Object.entries(guess).map(([name, value]) => [name, name === 'org' ? value : `${value}-not`]),
@@ -135,7 +135,7 @@ describe('explaining another caller to an asker who is no super-admin', () => {
 });
 
 describe('who has access', () => {
-  it('names the keys that grant access, without the keys themselves', async () => {
+  it('lists the names of the keys that grant access, not the keys themselves', async () => {
     const keysIn = async (asker: object, path: string) =>
       ((await service.as({ ...asker }).get(path)).json as { keys: unknown }).keys;
     const reader = [{ registry: 'main', name: 'reader' }];

@@ -112,15 +112,18 @@ describe('the lists of sources and registries', () => {
       await insertMany(service.database, what, { prefix: 'acme-', count: 40, org: 'acme', filler: 60 * KIB });
   });
   const n = Array.from({ length: 40 }, (_, index) => `acme-${index + 1}`);
-  it.each(['/v1/sources', '/v1/registries'])('end at 1 MiB and continue: %s', async (path) => {
-    expect((await namesOf(service.as(SUPER_ADMIN), path)).sort()).toEqual([...n, 'declared'].sort());
-    const first = (await service.as(SUPER_ADMIN).get(path)).json as Page;
-    expect(first.metadata.nextCursor).toBeDefined();
-    expect(first.metadata.count).toBeLessThan(20);
-  });
+  it.each(['/v1/sources', '/v1/registries'])(
+    'end at 1 MiB and continue on the next page: %s',
+    async (path) => {
+      expect((await namesOf(service.as(SUPER_ADMIN), path)).sort()).toEqual([...n, 'declared'].sort());
+      const first = (await service.as(SUPER_ADMIN).get(path)).json as Page;
+      expect(first.metadata.nextCursor).toBeDefined();
+      expect(first.metadata.count).toBeLessThan(20);
+    },
+  );
 
   it.each(['/v1/sources', '/v1/registries'])(
-    'show each caller what they reach, and no cursor beyond: %s',
+    'show each caller what they may see, and no cursor after the last visible item: %s',
     async (path) => {
       expect(await namesOf(service.as(CONTOSO_ADMIN), path)).toEqual(['declared']);
       const limited = (await service.as(CONTOSO_ADMIN).get(`${path}?limit=1`)).json as Page;
@@ -129,12 +132,12 @@ describe('the lists of sources and registries', () => {
     },
   );
 
-  it('GET /registry names what the caller may enter', async () => {
+  it('GET /registry lists what the caller may enter', async () => {
     expect(openRegistriesIn(await service.as(CONTOSO_ADMIN).get('/registry'))).toEqual(['declared']);
     expect(openRegistriesIn(await service.as(SUPER_ADMIN).get('/registry'))).toEqual(['declared', ...n]);
   });
 
-  it('a limit of a page also counts for the pages that follow', async () => {
+  it('the limit of a page also applies to the following pages', async () => {
     const first = (await service.as(SUPER_ADMIN).get('/v1/sources?limit=2')).json as Page;
     const cursor = String(first.metadata.nextCursor);
     const second = (await service.as(SUPER_ADMIN).get(`/v1/sources?cursor=${cursor}`)).json as Page;

@@ -73,7 +73,7 @@ describe('the paths of secret files', () => {
     );
   });
 
-  it('of sources and registries created through the API come back, so that a PUT can repeat the GET', async () => {
+  it('of sources and registries created through the API are returned, so that a PUT can repeat the GET', async () => {
     const source = { api: { endpoint, tokenFile: token }, syncPolicy: { interval: '1h' }, claims: {} };
     const keys = [{ name: 'made', secretFile: key, claims: { org: 'acme' } }];
     for (const [path, body, shown] of [

@@ -71,7 +71,7 @@ describe('statements about sources', () => {
     expect([await insertsFor(1), await insertsFor(90)]).toEqual([4, 4]);
   });
 
-  it('a list loads its items in one statement, also page by page and with a search by name', async () => {
+  it('a list loads its items in one statement, even when paged or searched by name', async () => {
     const names = Array.from({ length: 40 }, (_, index) => `list-${String(index).padStart(2, '0')}`);
     for (const name of names) {
       expect((await service.put(`/v1/sources/${name}`, settings('1h'))).status).toBe(201);

@@ -148,7 +148,7 @@ describe('a block set while versions are being written', () => {
     );
   });
 
-  it('that is deleted meanwhile holds nothing of a sync that knew it', async () => {
+  it('that is deleted in the meantime holds no versions of a sync that knew it', async () => {
     const stop = await stopAt('mirror', 'com.new/c');
     await startSync('mirror', GOOD, aServer('com.evil/b'), aServer('com.new/c'));
     await stop.isReached();
@@ -185,7 +185,7 @@ describe('a block set while versions are being written', () => {
     expect(await everywhere()).toContain('com.held/a@1.0.0');
   });
 
-  it('interrupts the release of what is due', async () => {
+  it('interrupts the release of due versions', async () => {
     await startSync('young', GOOD, aServer('com.young/a'), aServer('com.young/b'));
     await within(PATIENCE, async () => expect(await itemsFor(service, '?source=young')).toHaveLength(2));
     const stop = await stopAt('young', 'com.young/a');

@@ -134,7 +134,7 @@ describe('a block', () => {
     expect(await served(service)).toEqual([...all, 'com.late/a@1.0.0'].sort());
   });
 
-  it('looks into documents that are read one by one because they are long', async () => {
+  it('examines documents that are read one at a time because they are long', async () => {
     const long = (name: string, url: string) =>
       aServer(name, '1.0.0', {
         remotes: [{ type: 'sse', url }],
@@ -243,7 +243,7 @@ describe('the number of blocks', () => {
 describe('blocks in full mode', () => {
   const service = aService({ mode: 'full' }).source('published', { kind: 'managed' }).runs();
 
-  it('are for super-admins alone', async () => {
+  it('are available to super-admins only', async () => {
     const rule = { names: ['a/*'], reason: 'x' };
     for (const claims of [ACME_ADMIN, ACME_WRITER]) {
       expectRefused(await service.as(claims).put('/v1/blocks/one', rule), 403, 'role_required');

@@ -17,7 +17,7 @@ const PATIENCE = { interval: 100 };
 describe('minAge', () => {
   const service = aMirror({ minAge: '14d' }, aServer('io.acme/one'), aServer('io.acme/two'));
 
-  it('holds everything at the first sync, and shows nothing of it to consumers', async () => {
+  it('holds everything at the first sync, and hides it from consumers', async () => {
     const report = await service.synced('mirror');
     expect(report.counts).toMatchObject({ held: 2, entries: 0, added: 0 });
     expect(await served(service)).toEqual([]);
@@ -28,7 +28,7 @@ describe('minAge', () => {
     ]);
   });
 
-  it('never shows what the upstream removes after 13 days, and counts from the start when it comes back', async () => {
+  it('never shows versions that the upstream removes after 13 days, and starts counting again when they return', async () => {
     await passTime(service, '13 days');
     await service.rewrite('mirror', { servers: [aServer('io.acme/one')] });
     await service.synced('mirror');
@@ -92,7 +92,7 @@ describe('minAge', () => {
 describe('newNames', () => {
   const service = aMirror({ newNames: 'hold' }, aServer('io.acme/known'));
 
-  it('holds names that the first sync did not show, until somebody approves them', async () => {
+  it('holds names that were not in the first sync, until somebody approves them', async () => {
     expect(await served(service)).toEqual(['io.acme/known@1.0.0']);
     const shown = [aServer('io.acme/known'), aServer('io.acme/known', '2.0.0'), aServer('io.acme/new')];
     await service.rewrite('mirror', { servers: shown });
@@ -111,7 +111,7 @@ describe('newNames', () => {
     expect(await served(service)).toContain('io.acme/new@1.1.0');
   });
 
-  it('still knows a name that was gone for a while', async () => {
+  it('remembers a name that was gone for a while', async () => {
     await service.rewrite('mirror', { servers: [aServer('io.acme/new')] });
     await service.synced('mirror');
     await service.rewrite('mirror', { servers: [aServer('io.acme/new'), aServer('io.acme/known')] });
@@ -206,7 +206,7 @@ describe('rules', () => {
     ...['1.1.0', '1.2.0', '1.3.0-rc.1', '2.0.0'].map((version) => aServer('com.pinned/a', version)),
   );
 
-  it('decide before minAge, the first match alone', async () => {
+  it('decide before minAge; only the first match counts', async () => {
     const report = await service.synced('mirror');
     expect(await served(service)).toEqual([
       'com.free/a@1.0.0',
@@ -226,7 +226,7 @@ describe('rules', () => {
     expect(report.counts).toMatchObject({ held: 5, skipped: 1, entries: 3 });
   });
 
-  it('take served versions back only by action: reject, at the next sync', async () => {
+  it('withdraw served versions only with action: reject, at the next sync', async () => {
     const rules = [
       { names: ['com.free/*'], action: 'hold' },
       { names: ['com.pinned/*'], action: 'reject' },
@@ -241,7 +241,7 @@ describe('rules', () => {
     expect(await served(service)).toEqual(['com.free/a@1.0.0']);
   });
 
-  it('end with the settings: everything that upstream shows is admitted', async () => {
+  it('end when the settings are removed: everything that the upstream shows is admitted', async () => {
     await service.reload((edited) =>
       edited.source('mirror', { servers: [aServer('com.held/a'), aServer('com.never/a')] }),
     );

@@ -60,7 +60,7 @@ afterEach(async () => {
   await admin().delete('/v1/blocks/test');
 });
 
-it('a deny-list names blocked versions that the caller would see otherwise', async () => {
+it('a deny-list contains blocked versions that the caller would otherwise see', async () => {
   expect(await denied(service.as(ACME))).toEqual([]);
   await block(['com.evil/*'], { versions: '>=2' });
   // The first source still shows the name that the second source shows too.
@@ -75,7 +75,7 @@ it('a deny-list names blocked versions that the caller would see otherwise', asy
   expect((await itemsFor(admin(), '?name=com.evil%2Fwaiting')).length).toBe(1);
 });
 
-it('a deny-list names nothing that the claims of the entry hide', async () => {
+it('a deny-list contains nothing that the claims of the entry hide', async () => {
   const server = aServer('io.platform/tool', '1.0.0', at('tool'));
   const claims = { org: 'acme', team: 'platform' };
   expect((await service.as(WRITER).post('/v1/entries', { server, claims })).status).toBe(201);

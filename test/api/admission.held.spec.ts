@@ -56,7 +56,7 @@ const READS: readonly (readonly [path: string, body?: object])[] = [
 /** Registry routes that read nothing of the catalog, or write. */
 const OTHERS = /^(PUT|PATCH|DELETE) |\/(publish|validate|git-upload-pack)$/;
 
-it('no read of the consumer API or of entries names a held version, or reads its table', async () => {
+it('no read of the consumer API or of entries shows a held version or reads its table', async () => {
   expect(await itemsFor(service)).toHaveLength(2);
   // A statement that reads the table would fail.
   await service.database.query(`alter table admission_item rename to admission_item_hidden`);

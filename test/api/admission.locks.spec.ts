@@ -96,7 +96,7 @@ describe('admitting a publication while others publish', () => {
     expect(await served(service.as(WRITER))).toContain('com.acme/blocked@1.0.0');
   });
 
-  it('works for what is due while another version of the entry is published', async () => {
+  it('works for due versions while another version of the entry is published', async () => {
     const name = 'com.acme/scanned';
     expect((await publish(name, '1.0.0', ACME)).status).toBe(201);
     const secretFile = service.write('secret', aWebhookSecret());

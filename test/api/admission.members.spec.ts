@@ -229,7 +229,7 @@ describe('a block of a package', () => {
     expect([await placesOf(published), await placesOf(synced)]).toEqual([EVERYWHERE, EVERYWHERE]);
   });
 
-  it('of a remote matches servers that connect to it, and what cannot be read matches both', async () => {
+  it('of a remote matches servers that connect to it; unreadable content matches both kinds of block', async () => {
     const [remote, unreadable] = [aPlugin('com.evil'), aPlugin('com.evil')];
     const url = 'https://evil.example/mcp';
     await publishWith(remote, { 'mcp.json': JSON.stringify({ mcpServers: { far: { url } } }) });
@@ -247,7 +247,7 @@ describe('a block of a package', () => {
     expect([await placesOf(remote), await placesOf(unreadable)]).toEqual([EVERYWHERE, EVERYWHERE]);
   });
 
-  it('and content that arrives at the same time, on another replica, leave nothing that matches', async () => {
+  it('and content that arrives at the same time on another replica leave no matching version served', async () => {
     const names = Array.from({ length: 8 }, () => aPlugin('com.race'));
     for (const name of names) expect((await publish(name)).status).toBe(201);
     const other = service.replica();
@@ -265,7 +265,7 @@ describe('a block of a package', () => {
     }
   });
 
-  it('holds content that an upgrade reads anew, and releases what no longer matches', async () => {
+  it('holds content that an upgrade reads again, and releases what no longer matches', async () => {
     const [evil, good] = [aPlugin('com.evil'), aPlugin('com.good')];
     await publishWith(evil, starting('unseen-pad'));
     const setMembers = (name: string, members: object) =>
@@ -342,7 +342,7 @@ describe('a rule with contains', () => {
     expect(await placesOf(wild)).toEqual(EVERYWHERE);
   });
 
-  it('holds a changed document while the old one stays, and shows what came and went', async () => {
+  it('holds a changed document while the old one stays, and shows added and removed members', async () => {
     const name = aPlugin('com.curated');
     await sync('curated', aSkill(name, '1.0.0', await committed(starting('a-pad'))));
     await within(20_000, async () => expect(await placesOf(name)).toEqual(EVERYWHERE));
@@ -359,7 +359,7 @@ describe('a rule with contains', () => {
     expect(JSON.stringify(json)).toContain('hooks/hooks.json');
   });
 
-  it('that rejects holds what contains it, and takes it back once it is served', async () => {
+  it('that rejects also withdraws a matching version that is already served', async () => {
     const [banned, served] = [aPlugin('com.curated').replace('/', '/banned-'), aPlugin('com.trusted')];
     const withHooks = await committed(hooked());
     await sync('curated', aSkill(banned, '1.0.0', withHooks), aSkill(served, '1.0.0', withHooks));

@@ -79,7 +79,7 @@ describe('managed.review', () => {
     expectRefused(await publish('1.1.0', WRITER, NAME, { team: 'payments' }), 400, 'claims_mismatch');
   });
 
-  it('shows an item to its publisher, its reviewers and managers of the source alone', async () => {
+  it('shows an item only to its publisher, its reviewers and managers of the source', async () => {
     const item = await held('1.0.0');
     for (const claims of [WRITER, REVIEWER, SECOND, ACME_ADMIN, SUPER_ADMIN]) {
       expect((await itemsFor(as(claims))).map(({ id }) => id)).toEqual([item.id]);

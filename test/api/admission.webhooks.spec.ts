@@ -101,7 +101,7 @@ describe('an admission webhook and publications', () => {
     ['admit', 201, 200],
     ['hold', 202, 200],
     ['reject', 403, 403],
-  ])('that says %s makes publishing %i, and dry runs %i', async (outcome, status, dry) => {
+  ])('that answers %s makes publishing return %i, and dry runs %i', async (outcome, status, dry) => {
     receiver.answer = () => says(outcome, 'first', 'second');
     const name = aName();
     for (const path of ['/v1/entries/validate', '/v1/entries?dry_run=true', '/v1/entries']) {
@@ -154,7 +154,7 @@ describe('an admission webhook and publications', () => {
     ['hold', 202],
     ['reject', 403],
     ['admit', 201],
-  ] as const)('that failed with onFailure %s makes publishing %i', async (onFailure, status) => {
+  ] as const)('that failed with onFailure %s makes publishing return %i', async (onFailure, status) => {
     receiver.answer = () => ({ status: 500 });
     await configure(service, { onFailure });
     const reply = await publish(aName());
@@ -162,7 +162,7 @@ describe('an admission webhook and publications', () => {
     expect(reply.text).not.toContain(new URL(receiver.url).host);
   });
 
-  it('that cannot be reached has failed too, and an answer of just under 64 KiB counts', async () => {
+  it('that cannot be reached has also failed, but a response just under 64 KiB is accepted', async () => {
     await configure(service, { url: GONE_URL });
     expect((await publish(aName())).status).toBe(202);
     await configure(service, {});
@@ -194,7 +194,7 @@ describe('an admission webhook and publications', () => {
     expect((await publish(bad)).status).toBe(201);
   });
 
-  it('that has not failed is not asked again, nor on approval', async () => {
+  it('that has not failed is not asked again, even on approval', async () => {
     receiver.answer = () => says('hold', 'look at it');
     const free = aName();
     for (const name of [free, REVIEWED]) expect((await publish(name)).status).toBe(202);
@@ -212,7 +212,7 @@ describe('an admission webhook and publications', () => {
     expect(askedAbout(free, REVIEWED)).toHaveLength(2);
   });
 
-  it('counts with others, of which the worst outcome decides', async () => {
+  it('is combined with others: the worst outcome decides', async () => {
     const all = [{}, { name: 'second', url: other.url }];
     await configure(service, ...all);
     for (const [first, second, status] of [
@@ -226,7 +226,7 @@ describe('an admission webhook and publications', () => {
     }
   });
 
-  it('is not asked about what cannot be published, or on sync alone', async () => {
+  it('is not asked about versions that cannot be published, or if it is only for syncs', async () => {
     const taken = aName();
     expect((await publish(taken)).status).toBe(201);
     const blocked = aName();
@@ -358,7 +358,7 @@ describe('an admission webhook and syncs', () => {
     expect((await served(service)).filter((one) => one.startsWith('io.acme/unclear'))).toHaveLength(1);
   });
 
-  it('that admits a document says nothing about one that replaces it meanwhile', async () => {
+  it('that admits a document does not admit one that replaces it in the meantime', async () => {
     const withText = (description: string) => aServer('io.acme/first', '1.0.0', { description });
     let answer: ((answered: Answered) => void) | undefined;
     receiver.answer = (delivered) =>
@@ -384,7 +384,7 @@ describe('an admission webhook and syncs', () => {
     });
   });
 
-  it('that hangs for one source delays no sync, and other sources by little', async () => {
+  it('that hangs for one source delays no sync, and other sources only slightly', async () => {
     await configure(service, { timeout: '30s' });
     const hanging: (() => void)[] = [];
     receiver.answer = (delivered) =>

@@ -137,7 +137,7 @@ describe('visibility of audit events', () => {
     expect((await auditOf(all)).map(({ id }) => id)).not.toContain(event?.id);
   });
 
-  it('depends on the claims of the target at the time', async () => {
+  it('depends on the claims of the target at the time of the event', async () => {
     const name = aName();
     await publisher().post('/v1/entries', aPublication('server', name, PLATFORM));
     await publisher().put(entryAt('server', name, '/claims'), { claims: { org: 'acme', team: 'data' } });
@@ -150,7 +150,7 @@ describe('visibility of audit events', () => {
     expect(await seenBy('data')).toEqual(['entry.delete']);
   });
 
-  it('does not show in page sizes or cursors', async () => {
+  it('is not revealed by page sizes or cursors', async () => {
     const own = { org: 'acme', team: 'own' };
     const owner = { sub: 'o', ...own, role: 'writer' };
     const mine: string[] = [];

@@ -178,7 +178,7 @@ describe('audit events dropped under load', () => {
 });
 
 describe('events of refused requests', () => {
-  it('do not contain a key in the wrong place of the path, but names of existing resources', async () => {
+  it('omit a key in the wrong place of the path, but contain names of existing resources', async () => {
     const key = keepSecret(randomBytes(32).toString('base64url'));
     const stranger = service.as({ sub: 'stan', org: 'contoso' });
     const target = async (path: string, code: string) => {

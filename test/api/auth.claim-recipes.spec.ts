@@ -159,7 +159,7 @@ const AFTER = { org: 'acme', team: 'platform', role: 'writer' };
 /** Audience of the same providers without `claims`. */
 const BEFORE = 'before';
 
-describe('the claim recipes of docs/providers.md', () => {
+describe('the claim recipes in docs/providers.md', () => {
   const service = aService({
     mode: 'full',
     providers: ({ issuer: { jwksUrl, groupsUrl } }) =>

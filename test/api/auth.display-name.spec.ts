@@ -35,7 +35,7 @@ const publish = (sender: ReturnType<typeof person>, name = aName()) =>
   sender.post('/v1/entries', aPublication('server', name, { org: 'acme' }));
 
 describe('displayName', () => {
-  it('names the caller in GET /v1/me, with a JWT and an opaque token', async () => {
+  it('is returned by GET /v1/me for a JWT and an opaque token', async () => {
     const claims = { sub: '1fb57c10', preferred_username: 'Ann Łoś' };
     for (const token of [other.sign(claims), other.opaque(claims)])
       expect((await service.bearing(token).get('/v1/me')).json).toEqual({
@@ -53,7 +53,7 @@ describe('displayName', () => {
     },
   );
 
-  it('is absent where the provider names no claim', async () => {
+  it('is absent if the provider configures no claim', async () => {
     expect((await service.as({ preferred_username: 'Ann' }).get('/v1/me')).json).not.toHaveProperty('name');
   });
 
@@ -67,7 +67,7 @@ describe('displayName', () => {
     expect((me.json as { claims: object }).claims).not.toHaveProperty('preferred_username');
   });
 
-  it('names publishers in the admin API, and nobody in the consumer API', async () => {
+  it('is shown for publishers in the admin API, and never in the consumer API', async () => {
     const name = aName();
     expect((await publish(person('77c1', 'Paula Publisher'), name)).status).toBe(201);
     const by = { subject: '77c1', issuer: other.iss, name: 'Paula Publisher' };
@@ -81,7 +81,7 @@ describe('displayName', () => {
     expect(listed.text).not.toContain('Paula');
   });
 
-  it('names actors in audit events and in the log', async () => {
+  it('is shown for actors in audit events and in the log', async () => {
     const reply = await publish(person('77c2', 'Nora Named'));
     expect((await eventsOf(sigrid(), reply))[0]?.actor).toEqual({
       subject: '77c2',

@@ -34,7 +34,7 @@ describe('idTokens', () => {
   const service = serviceOf([dex, { idTokens: 'accept' }], [strict, { idTokens: 'refuse' }]);
 
   it.each(LOOKS)(
-    'accept: a token with %s of this provider is accepted, and of no other',
+    'accept: a token with %s from this provider is accepted, and from no other',
     async (_what, claims) => {
       expect((await service.bearing(dex.sign(claims)).get('/v1/me')).status).toBe(200);
       expectChallenge(await service.bearing(dex.sign({ ...claims, aud: 'another' })).get('/v1/me'), {
@@ -45,7 +45,7 @@ describe('idTokens', () => {
     },
   );
 
-  it('refuse: the answer and the log say that it is an ID token, whatever its audience', async () => {
+  it('refuse: the response and the log say that it is an ID token, whatever its audience', async () => {
     const reply = await service.bearing(strict.sign({ at_hash: 'x', aud: 'page' })).get('/v1/me');
     expectChallenge(reply, { error: 'invalid_token' });
     expect(reply.headers['www-authenticate']).toContain('error_description="The token is an ID token"');

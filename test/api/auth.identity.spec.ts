@@ -52,7 +52,7 @@ async function held(by: Sender): Promise<Item> {
 }
 
 describe('the same subject of two providers whose introspection responses lack iss', () => {
-  it('is two people: one neither sees nor withdraws what the other published', async () => {
+  it('identifies two people: one neither sees nor withdraws what the other published', async () => {
     const outsider = { ...ALICE, team: 'other' };
     const item = await held(withOpaque(red, outsider));
     expect(await itemsFor(withOpaque(blue, outsider))).toEqual([]);
@@ -61,7 +61,7 @@ describe('the same subject of two providers whose introspection responses lack i
     expect((await decide(withOpaque(red, outsider), item, 'withdraw')).status).toBe(200);
   });
 
-  it('is two people: one may approve what the other published', async () => {
+  it('identifies two people: one may approve what the other published', async () => {
     const item = await held(withOpaque(red));
     expectRefused(await decide(withOpaque(red), item, 'approve'), 403, 'own_publication');
     expect((await decide(withOpaque(blue), item, 'approve')).status).toBe(200);
@@ -81,7 +81,7 @@ describe('the same subject of two providers whose introspection responses lack i
     }
   });
 
-  it('has two limits of changes and two turns of syncs', async () => {
+  it('has two change limits and two sync turns', async () => {
     const busy = { ...ALICE, sub: 'busy', role: ['writer', 'super-admin'] };
     const changes = async (sender: Sender, count: number) => {
       const statuses: number[] = [];

@@ -297,7 +297,7 @@ describe('several providers with introspection', () => {
     expect(await subjectOf(token)).toBe('alice');
   });
 
-  it('see only tokens with their own tokenPrefix, or those with the prefix of nobody', async () => {
+  it('receive only tokens with their own tokenPrefix, or with no provider’s prefix', async () => {
     const token = opaque(named, 'nora', `named_${randomUUID()}`);
     opaque(first, 'mallory', token);
     for (const issuer of [first, second]) issuer.injectFault('introspection', 'down');
@@ -332,12 +332,12 @@ describe('an introspection answer', () => {
     ['aud', () => active(',"aud":"registry"')],
     ['sub', () => active(',"sub":"mallory"')],
     ['a claim that nothing reads', () => active(',"odd":1,"odd":2')],
-  ])('with two members of one name is no answer: %s', async (_what, fault) => {
+  ])('with a repeated member is refused: %s', async (_what, fault) => {
     issuer.injectFault('introspection', fault());
     expectRefused(await ask(`opaque-${randomUUID()}`), 503, 'provider_unavailable');
   });
 
-  it('may have one name at several levels', async () => {
+  it('may repeat a name at different levels', async () => {
     issuer.injectFault('introspection', active(',"nested":{"active":false,"sub":"x","sub":"y"}'));
     expect((await ask(`opaque-${randomUUID()}`)).status).toBe(200);
   });

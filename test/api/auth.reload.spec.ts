@@ -51,7 +51,7 @@ const events = async (name = 'auth.oauth') =>
   );
 
 describe('reload of auth.oauth.providers', () => {
-  it('lets a new team in at once, keeping the keys of the provider', async () => {
+  it('admits a new team immediately, keeping the keys of the provider', async () => {
     await reload(corporate());
     expect([await seen(one), await seen(two)]).toEqual([['io.acme/red'], []]);
     const keys = service.issuer.requestsTo('jwks').length;
@@ -183,7 +183,7 @@ describe('reload of auth.oauth.providers', () => {
   });
 });
 
-it('lets a new team in while publicPaths and the rules wait for a restart', async () => {
+it('admits a new team while publicPaths and the rules wait for a restart', async () => {
   const claims = teams({ g1: 'red', g2: 'blue' });
   const reloaded = await service.reload((edited) =>
     edited.auth({
@@ -261,7 +261,7 @@ describe('audit of auth.oauth', () => {
     expect((await events())[0]?.change?.after).not.toHaveProperty('providers.0.clientSecret');
   });
 
-  it('names what waits for a restart beside what is in force', async () => {
+  it('shows both the waiting settings and those in force', async () => {
     const metadata = async () => (await service.get('/.well-known/oauth-protected-resource')).json;
     const resource = 'https://registry.example.com';
     const { changes, waiting } = await service.reload((edited) =>

@@ -91,7 +91,7 @@ describe('the ranked search after a change', () => {
     expect(await find('q=stated')).toEqual([]);
   });
 
-  it('follows claims, for the new callers and the earlier ones', async () => {
+  it('follows claims, for callers who gain and who lose access', async () => {
     const name = 'io.acme/moving';
     await publish(name, 'Moving', '1.0.0', TEAM);
     await publish('io.acme/moving-not', 'Staying', '1.0.0', TEAM);
@@ -116,7 +116,7 @@ describe('the ranked search after a change', () => {
     expect(await titles('q=shared')).toEqual(['Published']);
   });
 
-  it('finds a change that others wait for, and the changes after it', async () => {
+  it('finds a change that other searches wait for, and later changes', async () => {
     await publish('io.acme/late', 'Late', '1.0.0', TEAM);
     expect(await titles('q=late')).toEqual(['Late']);
     const { database } = service;
@@ -152,7 +152,7 @@ describe('the ranked search after a change', () => {
     expect(await titles('q=kept')).toEqual(['Kept']);
   });
 
-  it('dates a synced document when it changes, and not when nothing did', async () => {
+  it('updates the date of a synced document only when it changes', async () => {
     const rewrite = async (title: string) => {
       const synced = aServer('io.acme/synced', '1.0.0', { title });
       await service.rewrite('first', { servers: [...others, synced] });

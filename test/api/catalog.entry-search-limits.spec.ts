@@ -44,7 +44,7 @@ it('facets of more than 8 MiB are refused', async () => {
   expectRefused(await ask('publisher=io.many'), 503, 'search_too_broad');
 });
 
-it('a search that ends before its registry is prepared should be tried again', async () => {
+it('a search that ends before its registry is prepared can be retried', async () => {
   await unsearched.synced('main');
   await unsearched.database.query('begin');
   await unsearched.database.query('lock table removed_entry in access exclusive mode');

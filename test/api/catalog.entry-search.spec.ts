@@ -115,7 +115,7 @@ describe('GET /x/search', () => {
     expect(found.metadata).toEqual({ count: names.length });
   });
 
-  it('says with `details` why an entry was found, what can run it, and what its publisher states', async () => {
+  it('shows with `details` why an entry was found, what can run it, and what its publisher states', async () => {
     const shared = (await find('q=github+tag&details=true')).items;
     expect(shared).toMatchObject([
       {

@@ -97,7 +97,7 @@ describe('GET /x/search?dates=true', () => {
     expect(dated).toHaveLength(4);
   });
 
-  it('is about each page, and leaves `updatedAt` and the order as they are', async () => {
+  it('applies to each page, and leaves `updatedAt` and the order unchanged', async () => {
     const plain = (await find('sort=updated&limit=100')).items;
     expect(plain.some((item) => 'statedAt' in item || 'publishedAt' in item)).toBe(false);
     expect(plain.every(({ updatedAt }) => updatedAt === STATED || isNow(updatedAt))).toBe(true);

@@ -89,7 +89,7 @@ describe('a cached page', () => {
     expect(versionsIn(after)).toEqual([...versionsIn(before), `${hidden}@1.0.1`].sort());
   });
 
-  it('is read again when the catalogue changes between resolving the view and reading rows', async () => {
+  it('is read again when the catalog changes between resolving the view and reading rows', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
     const { database } = service;

@@ -54,7 +54,7 @@ describe('paging through 300 versions in two sources', () => {
     for (const limit of LIMITS) expect(await walk(service, limit)).toEqual(everything);
   });
 
-  it('has no gaps or duplicates while syncs change the catalogue between pages', async () => {
+  it('has no gaps or duplicates while syncs change the catalog between pages', async () => {
     const staying = numbered('io.acme/b', 100, 1);
     let round = 0;
     const rows = await walk(service, inSoak(7, 31), async () => {

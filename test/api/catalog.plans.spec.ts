@@ -240,15 +240,15 @@ describe('rows read by a query', () => {
     expect(rows).toBeLessThanOrEqual(1.5 * fewer + LIMIT);
   }
 
-  describe('in a freshly filled catalogue', () => {
-    it.each(cases)('depend on the page size and not on the catalogue: $what', dependsOnThePage);
+  describe('in a freshly filled catalog', () => {
+    it.each(cases)('depend on the page size and not on the catalog: $what', dependsOnThePage);
   });
 
-  describe('in a catalogue with statistics', () => {
+  describe('in a catalog with statistics', () => {
     beforeAll(async () => {
       for (const { database } of [small, large]) await database.query('vacuum analyze entry, entry_version');
     });
-    it.each(cases)('depend on the page size and not on the catalogue: $what', dependsOnThePage);
+    it.each(cases)('depend on the page size and not on the catalog: $what', dependsOnThePage);
 
     // If a generic plan costs more with size, PostgreSQL would at some point replan each execution.
     it.each(prepared)('come from a generic plan: %s', async (_, ask) => {

@@ -23,7 +23,7 @@ const files = readdirSync(CATALOGUES)
 const contents = files.map((file) => readFileSync(join(CATALOGUES, file), 'utf8'));
 const servers = contents.map((text) => (JSON.parse(text) as { data: { servers: Named[] } }).data.servers);
 
-describe(`a registry with the catalogues ${files.join(', ')}`, () => {
+describe(`a registry with the catalogs ${files.join(', ')}`, () => {
   const service = aService().registry('main', { sources: files.map((_, index) => `source-${index}`) });
   contents.forEach((text, index) => service.source(`source-${index}`, { text }));
   service.runs();

@@ -123,7 +123,7 @@ describe('check --online (reference/commands)', () => {
     expect(code).toBe(0);
   });
 
-  it('says what is skipped', async () => {
+  it('reports skipped entries', async () => {
     const servers = [
       aServer('io.acme/a'),
       ...['b', 'c', 'd', 'e'].map((name) => aServer(`io.acme/${name}`, '^1')),
@@ -208,7 +208,7 @@ describe('check --online (reference/commands)', () => {
       () => ({ sources: { repository: { git: { repository: git.url('acme'), branch: 'none' } } } }),
       /^source repository: FAILED \(.*there is no branch none.*\)$/,
     ],
-  ])('exits with 1, and says what to do, if %s', async (_what, changes, line) => {
+  ])('exits with 1 and gives advice if %s', async (_what, changes, line) => {
     const { code, failed } = await online(changes());
     expect(failed).toEqual([expect.stringMatching(line)]);
     expect(code).toBe(1);

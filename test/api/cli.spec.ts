@@ -104,7 +104,7 @@ describe('check', () => {
     expect(output).not.toContain('the-password');
   });
 
-  it('warns of roles that several providers could grant, and lists anonymous registries', async () => {
+  it('warns about roles that several providers could grant, and lists anonymous registries', async () => {
     const warned = await checked(withSuperAdminRule('{ role: admin }') + OPEN);
     expect(warned.code).toBe(0);
     expect(warned.output).toMatch(
@@ -118,14 +118,14 @@ describe('check', () => {
     );
   });
 
-  it('warns of settings without effect', async () => {
+  it('warns about settings without effect', async () => {
     const { code, output } = await checked(WITHOUT_EFFECT);
     expect(code).toBe(0);
     expect(output).toMatch(/^warning: auth\.authz: has no effect in anonymous mode/m);
     expect(output).toMatch(/^warning: sources\[0\]\.filter \(made\): has no effect/m);
   });
 
-  it('recognises a configuration of the ToolHive registry server', async () => {
+  it('recognizes a configuration of the ToolHive registry server', async () => {
     const foreign = await checked(TOOLHIVE);
     expect(foreign.code).toBe(1);
     expect(foreign.output).toMatch(
@@ -170,7 +170,7 @@ describe('serve', () => {
     expect(output).not.toMatch(/ at .*\.js:\d+/);
   });
 
-  it('warns of settings without effect, and waits for an unreachable database', async () => {
+  it('warns about settings without effect, and waits for an unreachable database', async () => {
     const waiting = serving(await file(WITHOUT_EFFECT.concat(UNREACHABLE_DATABASE)));
     const log = await waiting.logs('waiting for it');
     expect(log).toMatch(/"warn".*auth\.authz: has no effect in anonymous mode/);
@@ -180,7 +180,7 @@ describe('serve', () => {
     expect((await waiting.finished).code).toBe(0);
   });
 
-  it('names a port that is in use', async () => {
+  it('reports a port that is in use', async () => {
     const database = await aDatabase();
     const text = `${GOOD}database: ${JSON.stringify(database.connection)}\n`;
     const config = await file(text);

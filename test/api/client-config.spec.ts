@@ -314,7 +314,7 @@ describe('GET /x/client-config', () => {
   });
 
   it.each(['client=cursor&form=managed', 'client=cursor&form=denylist', 'client=codex&form=denylist'])(
-    'returns 400 for a form that the client does not have: %s',
+    'returns 400 for a form that the client does not support: %s',
     async (query) => {
       expectRefused(await of(service.as(ACME), query), 400, 'invalid_parameter');
       expect((await of(service.as(ACME), query.replace(/form=.*/, 'form=allowlist'))).status).toBe(200);
@@ -453,7 +453,7 @@ describe('the servers of plugins', () => {
     enabledPlugins: { 'io-tools-both@acme': true, 'io-tools-left@acme': true, 'io-tools-plain@acme': true },
   };
 
-  it.each(Object.keys(ALLOWED))('are in each form of %s that has them', async (client) => {
+  it.each(Object.keys(ALLOWED))('are included in each form of %s that supports them', async (client) => {
     const allowlist = { ...ALLOWED[client], 'x-omitted': OMITTED, omitted: '1' };
     for (const registry of ['market', 'shelf']) {
       expect(await jsonOf(client, 'servers', registry)).toMatchObject({ omitted: '0' });
@@ -473,7 +473,7 @@ describe('the servers of plugins', () => {
     expectRefused(await of(client, 'plugins', 'shelf'), 400, 'invalid_parameter');
   });
 
-  it('are in each form of Codex that has them, by plugin', async () => {
+  it('are included in each form of Codex that supports them, by plugin', async () => {
     const toml = async (form: string, registry = 'market') => parse((await of('codex', form, registry)).text);
     expect(await toml('servers')).toEqual({ mcp_servers: {} });
     expect(await toml('allowlist')).toEqual(IN_CODEX);
@@ -535,7 +535,7 @@ describe('the servers of plugins', () => {
     expect(await jsonOf('copilot', 'denylist')).toMatchObject({ deniedMcpServers: [] });
   });
 
-  it('are denied although a plugin that stays starts the same, unless a server does', async () => {
+  it('are denied even if a remaining plugin starts the same servers, but not if a listed server does', async () => {
     await block(['io.tools/left']);
     const RIGHT = { serverCommand: ['npx', '-y', 'right-pad'] };
     const twin = { plugin: aSkill('io.acme/twin'), claims: { org: 'acme' } };
@@ -572,7 +572,7 @@ describe('the servers of plugins', () => {
     expect((await writer.delete('/v1/entries/server/io.acme%2Fright/versions/1.0.0')).status).toBe(204);
   });
 
-  it('lift no denial of a deleted server with the same command', async () => {
+  it('do not lift the denial of a deleted server with the same command', async () => {
     const claims = { org: 'acme' };
     const writer = service.as(ACME_WRITER);
     const server = aServer('io.acme/evil', '1.0.0', npm('evil'));
@@ -605,7 +605,7 @@ describe('the servers of plugins', () => {
       expect((await writer.delete(each)).status).toBe(204);
   });
 
-  it('are denied also from a file that cannot be read for certain, which no allow-list uses', async () => {
+  it('are denied even from a file that cannot be read reliably, which no allow-list uses', async () => {
     const odd = { type: 'stdio', command: 'npx', args: ['-y', 'odd-pad'], url: 'https://odd.example/mcp' };
     await storeContent(service, 'plugin', 'io.tools/odd', '1.0.0', {
       '.mcp.json': JSON.stringify({
@@ -633,7 +633,7 @@ describe('the servers of plugins', () => {
     await unblock();
   });
 
-  it('of a plugin that was removed are disabled with it, for callers who would see it', async () => {
+  it('of a removed plugin are disabled with it, for callers who would see it', async () => {
     const TEAM = { org: 'acme', team: 'platform' };
     const writer = service.as(ACME_WRITER);
     const plugin = aSkill('io.acme/gone');
@@ -691,7 +691,7 @@ describe('the servers of plugins', () => {
   });
 });
 
-describe('the command client-config', () => {
+describe('the client-config command', () => {
   const run = (...args: string[]) =>
     new Cli(['client-config', '--url', `${service.origin}/registry/main/`, ...args]).finished;
 

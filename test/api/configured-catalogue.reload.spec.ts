@@ -81,7 +81,7 @@ describe('reload of the configuration', () => {
     }
   };
 
-  it('of an unchanged file waits for no locked row or change in progress, nor does the start of a replica', async () => {
+  it('of an unchanged file, like the start of a replica, waits for no locked row or change in progress', async () => {
     await service.reload();
     const replica = service.replica();
     const changes = await whileLocked('true', async () => {
@@ -94,7 +94,7 @@ describe('reload of the configuration', () => {
     expect(changes).toEqual([]);
   });
 
-  it('of a changed file waits only for what it changes', async () => {
+  it('of a changed file waits only for the rows that it changes', async () => {
     const claims = { org: 'acme', team: 'other' };
     const edit = (edited: typeof service) =>
       edited.source('web', { claims, servers: [aServer('io.acme/web')] });

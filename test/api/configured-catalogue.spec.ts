@@ -101,7 +101,7 @@ describe('changes of the configuration file between starts', () => {
     );
   });
 
-  it('new claims of a source re-label its entries', async () => {
+  it('new claims of a source apply to its entries', async () => {
     await service.restart((described) =>
       described.source('tools', { claims: { org: 'contoso' }, servers: [aServer('io.acme/tool')] }),
     );

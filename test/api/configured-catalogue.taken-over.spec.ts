@@ -11,7 +11,7 @@ const ACME = { org: 'acme' };
 const CONTOSO = { org: 'contoso' };
 const syncPolicy = { interval: '1h' };
 
-describe('what was created through the API', () => {
+describe('resources created through the API', () => {
   const folder = aFolder();
   const path = folder.catalogue('made', [aServer('io.acme/made')]);
   const service = aService({ mode: 'full' })
@@ -154,23 +154,26 @@ describe('what was created through the API', () => {
     );
   });
 
-  it.each(['restart', 'reload'] as const)('a source that leaves the file leaves it on %s', async (how) => {
-    await service.reload((edited) =>
-      edited.source('taken', { claims: ACME, servers: [aServer('io.acme/taken')] }),
-    );
-    await put('registries/holding', { sources: ['taken', 'base'], claims: ACME });
-    await put('registries/empty', { sources: ['taken'], claims: ACME });
-    await service[how]((edited) => edited.withoutSource('taken'));
-    expect(sourcesIn(await superAdmin().get('/v1/sources'))).toEqual(['base']);
-    expect((await rowOf('registries/holding')).sources).toEqual(['base']);
-    expect(await seen('holding', ACME_DATA)).toEqual(['io.acme/base']);
-    expect((await applied('empty'))[0]).toMatchObject({
-      change: { before: { sources: ['taken'] }, after: { sources: [] } },
-    });
-    expect(warnings()).toContain(
-      'The registry empty, created through the API, lost its source taken, which was removed',
-    );
-  });
+  it.each(['restart', 'reload'] as const)(
+    'a registry loses a source that is removed from the file: %s',
+    async (how) => {
+      await service.reload((edited) =>
+        edited.source('taken', { claims: ACME, servers: [aServer('io.acme/taken')] }),
+      );
+      await put('registries/holding', { sources: ['taken', 'base'], claims: ACME });
+      await put('registries/empty', { sources: ['taken'], claims: ACME });
+      await service[how]((edited) => edited.withoutSource('taken'));
+      expect(sourcesIn(await superAdmin().get('/v1/sources'))).toEqual(['base']);
+      expect((await rowOf('registries/holding')).sources).toEqual(['base']);
+      expect(await seen('holding', ACME_DATA)).toEqual(['io.acme/base']);
+      expect((await applied('empty'))[0]).toMatchObject({
+        change: { before: { sources: ['taken'] }, after: { sources: [] } },
+      });
+      expect(warnings()).toContain(
+        'The registry empty, created through the API, lost its source taken, which was removed',
+      );
+    },
+  );
 
   it('a registry without sources is empty everywhere, and a PUT must name a source', async () => {
     await service.reload((edited) =>

@@ -272,7 +272,7 @@ describe('content of an oci package', () => {
     expect(await filesOf(name)).toEqual(['SKILL.md', 'one.txt']);
   });
 
-  it('is fetched with a token for anonymous pulls, from a listed host alone', async () => {
+  it('is fetched with a token for anonymous pulls, only from a listed host', async () => {
     const [one, other] = [aName(), aName()];
     const digest = await push('token', one);
     try {
@@ -293,7 +293,7 @@ describe('content of an oci package', () => {
   const elsewhere = createServer((_request, response) => void response.end());
   listensMeanwhile(elsewhere);
 
-  it('follows redirects of layers to listed hosts alone', async () => {
+  it('follows redirects of layers only to listed hosts', async () => {
     const [one, other] = [aName(), aName()];
     try {
       oci.blobsAt = `http://localhost:${portOf(elsewhere)}`;
@@ -372,7 +372,7 @@ describe('content of an oci package', () => {
     expect(oci.requests.filter((line) => !/ \/(v2\/acme\/skills\/|token$)/.test(line))).toEqual([]);
   });
 
-  it('is fetched with the account of its registry, as password or for a token', async () => {
+  it('is fetched with the account for its registry, used as a password or to get a token', async () => {
     const password = keepSecret('the password of the account for artifacts');
     const account = { username: 'reader', passwordFile: service.write('password', password) };
     const hosts = [{ host: '127.0.0.1', auth: account }];
@@ -618,7 +618,7 @@ describe('fetching', () => {
     expect(await fetched(name)).toMatchObject({ status: 'stored' });
   });
 
-  it('does not try a package at a host that is not listed, and does once the host is listed', async () => {
+  it('ignores a package at an unlisted host until the host is listed', async () => {
     const [name, unlisted] = [aName(), aName()];
     const commit = await repository.commit(skillFiles(name), { branch: 'unlisted' });
     const listing = (...hosts: string[]) =>

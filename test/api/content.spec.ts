@@ -183,7 +183,7 @@ describe('the content of a version', () => {
     expect(after.bytes.equals(before.bytes)).toBe(true);
   });
 
-  it('is uploaded by callers who may publish a further version alone', async () => {
+  it('can be uploaded only by callers who may publish another version', async () => {
     const name = aName('io.red');
     const red = service.as({ sub: 'red', role: 'writer', org: 'acme', team: 'red' });
     await publish(name, 'red');
@@ -259,7 +259,7 @@ describe('the content of a version', () => {
     expect((await upload(writer('blue'), other, archiveOf(other))).status).toBe(204);
   });
 
-  it('is uploaded at most twice at once by one caller, and eight times by all, with room for two callers more', async () => {
+  it('is uploaded at most twice at once by one caller, and eight times by all, with a reserve for two more callers', async () => {
     const name = aName();
     await publish(name);
     const archive = archiveOf(name);

@@ -16,7 +16,7 @@ const names = Array.from({ length: 12 }, (_, index) => `io.acme/s${index}`);
 const urlOf = ({ user, host, port, database }: TestDatabase) =>
   `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`;
 
-describe('the command dump', () => {
+describe('the dump command', () => {
   const folder = aFolder();
   const service = aService({ mode: 'full' })
     .source('main', {

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-it('a data directory that cannot be created is named, with its setting', async () => {
+it('an error about a data directory that cannot be created includes its path and setting', async () => {
   // A file in its path prevents it even for root, whom a directory without write permission does not stop.
   const file = join(folder.path, 'file');
   await writeFile(file, '');

@@ -69,7 +69,7 @@ describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
       );
     });
 
-    it('are accepted and refused like a sync takes and skips them', async () => {
+    it('are accepted and refused like in a sync', async () => {
       const { counts } = await service.synced('file');
       expect(counts).toMatchObject({
         entries: withStatus(201).length,

@@ -45,7 +45,7 @@ describe('a large body', () => {
   it.each<[string, Document]>([
     ['an invalid document', { packages: [{}], title: 'a\u202e' }],
     ['a version that exists nowhere', { version: 'latest' }],
-  ])('has the problems of a small one: %s', async (_, more) => {
+  ])('has the same problems as a small one: %s', async (_, more) => {
     const name = aName();
     const of = (size: Document) => ({ server: aServer(name, '1.0.0', { ...size, ...more }), claims: CLAIMS });
     const [small, large] = [
@@ -74,7 +74,7 @@ describe('a large body', () => {
     expect(detailsOf(other)).toEqual(detailsOf(one));
   });
 
-  it('has at most 20,000 values beside its document', async () => {
+  it('has at most 20,000 values outside its document', async () => {
     const server = aServer(aName(), '1.0.0', { _meta: { 'com.example/x': new Array(15_000).fill(1) } });
     const most = { server, claims: CLAIMS };
     expect((await writer().post('/v1/entries/validate', most)).status).toBe(200);
@@ -99,7 +99,7 @@ describe('reading large bodies', () => {
   const bytes = Buffer.from(JSON.stringify({ server }));
   const read = (key: string) => bodies.read(bytes, 'member', key, noSignal);
 
-  it('lets the event loop turn', async () => {
+  it('does not block the event loop', async () => {
     let turns = 0;
     let isDone = false;
     const turn = () => {
@@ -112,7 +112,7 @@ describe('reading large bodies', () => {
     expect(turns).toBeGreaterThan(100);
   });
 
-  it('takes callers in turn, one body at a time', async () => {
+  it('serves callers in turn, one body at a time', async () => {
     const order: string[] = [];
     const reading = ['greedy', 'greedy', 'greedy', 'modest'].map((key) =>
       read(key).then(() => order.push(key)),

@@ -161,7 +161,7 @@ describe('an unread response', () => {
 });
 
 describe('a streamed response', () => {
-  it('is refused to a caller with 32 of them, and to nobody else', async () => {
+  it('is refused to a caller who already has 32, and to nobody else', async () => {
     const application = express();
     const adapter = new JsonAnswersAdapter(application);
     let end = () => {};

@@ -124,7 +124,7 @@ describe('a caller with many expensive requests', () => {
     ['/v1/sources/main/entries?cursor=', '?limit=10'],
     ['/v1/registries/main/access?limit=1', undefined],
     ['/v1/registries/main/access?cursor=x', undefined],
-  ])('has one long list computed at a time, and short pages alongside: %s', async (path, page) => {
+  ])('computes one long list at a time, with short pages alongside: %s', async (path, page) => {
     const admin = service.as(ACME_ADMIN);
     await withLocked('entry', async (waiting) => {
       const asked = [1, 2, 3, 4].map(() => admin.get(path));

@@ -50,7 +50,7 @@ describe('the OpenAPI document in oauth mode', () => {
     expect(await service.get(path, known)).toMatchObject({ status: 304, text: '' });
   });
 
-  it('offers a bearer token and a log-in for each issuer', async () => {
+  it('offers a bearer token and a login for each issuer', async () => {
     const { components } = await documentOf(service);
     const schemes = Object.entries(components.securitySchemes ?? {});
     expect(schemes.map(([name, { type, openIdConnectUrl }]) => [name, type, openIdConnectUrl])).toEqual([
@@ -90,7 +90,7 @@ describe('the OpenAPI document in oauth mode', () => {
   });
 
   // Swagger orders keys by how many documents the process made before, which depends on the files that ran earlier.
-  it('has the type of a property first', async () => {
+  it('lists the type of a property first', async () => {
     const { components } = await documentOf(service);
     const properties = Object.values(components.schemas).flatMap((schema) =>
       Object.entries(schema.properties ?? {}),

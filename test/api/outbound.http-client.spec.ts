@@ -72,7 +72,7 @@ describe('a response', () => {
     await expect(asking).rejects.toThrow(/the response is larger than/);
   });
 
-  it('that is not JSON is quoted neither with its text nor with the query', async () => {
+  it('that is not JSON causes an error that quotes neither its text nor the query', async () => {
     const failure = await client
       .getJson(at(`/garbage?${KEY}`), followingAll)
       .catch((error: unknown) => error);

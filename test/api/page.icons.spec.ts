@@ -102,7 +102,7 @@ describe('icons of entries', () => {
       .as(ACME_PLATFORM)
       .get(`/registry/main/v0.1/x/icon/server/${encodeURIComponent(`io.acme/${name}`)}`, headers);
 
-  it('are served as the pictures they are, and revalidated', async () => {
+  it('are served with their own media types, and revalidated', async () => {
     const reply = await icon('good');
     expect({ status: reply.status, headers: reply.headers }).toMatchObject({
       status: 200,

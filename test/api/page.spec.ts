@@ -152,7 +152,7 @@ describe('the web UI at /', () => {
     expect({ status: head.status, text: head.text }).toEqual({ status: 200, text: '' });
   });
 
-  it('reports that no log-in is required', async () => {
+  it('reports that no login is required', async () => {
     const reply = await service.get('/config.json');
     expect(reply.headers['cache-control']).toBe('private, no-cache');
     expect(reply.json).toEqual({
@@ -205,7 +205,7 @@ describe('the web UI of a server in oauth mode', () => {
     expect((await service.get(`/registry/main/k/${KEY}/v0.1/servers`, HTML)).status).toBe(200);
   });
 
-  it('gets the log-in settings without secrets', async () => {
+  it('gets the login settings without secrets', async () => {
     expect((await service.get('/config.json')).json).toEqual({
       mode: 'oauth',
       checksClaims: true,
@@ -226,7 +226,7 @@ describe('the web UI of a server in oauth mode', () => {
     });
   });
 
-  it('shows its own picture, which runs nothing as a page', async () => {
+  it('shows its own logo, which runs nothing when opened as a page', async () => {
     const reply = await service.get('/logo');
     expect({ status: reply.status, text: reply.text, headers: reply.headers }).toMatchObject({
       status: 200,
@@ -240,7 +240,7 @@ describe('the web UI of a server in oauth mode', () => {
     });
   });
 
-  it('may connect to the identity provider, and loads no picture from elsewhere', async () => {
+  it('may connect to the identity provider, and loads no images from elsewhere', async () => {
     const policy = String((await service.get('/', HTML)).headers['content-security-policy']);
     expect(policy).toContain(`connect-src 'self' ${new URL(service.issuer.url).origin};`);
     expect(policy).toContain("img-src 'self' blob:;");

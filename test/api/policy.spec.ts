@@ -72,8 +72,8 @@ const served = async (claims: object, client: string, form: string, registry = '
   (await service.as({ ...claims }).get(`/registry/${registry}/x/client-config?client=${client}&form=${form}`))
     .text;
 
-describe('the command policy', () => {
-  it("writes each team's files as the server would answer them, and nothing when nothing changed", async () => {
+describe('the policy command', () => {
+  it("writes each team's files as the server would return them, and nothing when nothing changed", async () => {
     const teams = [
       { ...RED, ...some },
       { ...BLUE, ...some },
@@ -151,7 +151,7 @@ describe('the command policy', () => {
     expect(read('drift', 'red/codex.servers.toml')).toBe('changed');
   });
 
-  it('writes what a marketplace has for plugins', async () => {
+  it('writes the plugin settings of a marketplace', async () => {
     await storeContent(service, 'plugin', 'io.acme/tool', '1.0.0', {
       'mcp.json': JSON.stringify({
         mcpServers: { pad: { type: 'stdio', command: 'npx', args: ['left-pad'] } },

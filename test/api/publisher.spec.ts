@@ -341,7 +341,7 @@ describe('refusals of mcp-publisher', () => {
     },
   );
 
-  it('the login with github, which first looks for the client id of a GitHub app', async () => {
+  it('the login with github, which first requests the client ID of a GitHub app', async () => {
     for (const base of ['/registry/main/v0', '/registry/nowhere/v0.1', '/v0']) {
       const reply = await service.get(`${base}/health`);
       expectRefused(reply, 501, 'use_admin_api');

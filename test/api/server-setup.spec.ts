@@ -92,7 +92,7 @@ describe('GET /registry/{registry}/x/setup/{name}/versions/{version}', () => {
     expect(gunzipSync(reply.bytes).toString()).toBe(whole.text);
   });
 
-  it('begins with what `how_to_connect` chooses', async () => {
+  it('begins with the option that `how_to_connect` chooses', async () => {
     const { options } = await setup('io.acme/tool');
     const chosen = toolResult(
       await callTool(service.as(ACME), 'main', 'how_to_connect', { name: 'io.acme/tool' }),

@@ -100,7 +100,7 @@ it('accepts no more connections than its descriptors allow, and warns at the sta
   expect(readdirSync(`/proc/${served.child.pid}/fd`).length).toBeLessThan(DESCRIPTORS);
 });
 
-it('fails a sync, and goes on, when there are no descriptors to start git', async () => {
+it('fails a sync and keeps running when there are no descriptors to start git', async () => {
   for (const socket of idle.splice(0)) socket.destroy();
   const errors: (string | null)[] = [];
   for (const free of [1, 2, 3, 4, 6]) {

@@ -195,7 +195,7 @@ describe('the managed source', () => {
     expect(outcomeOf(await admin().delete('/v1/sources/second'))).toBe('204');
   });
 
-  it('is offered as a kind while there is none, beside the kinds that the configuration allows', async () => {
+  it('is offered as a kind while there is none, along with the kinds that the configuration allows', async () => {
     const read = async (claims = ACME_ADMIN) =>
       (await service.as(claims).get('/v1/source-kinds')).json as { kinds: string[] };
     expect(await read()).toEqual({ kinds: ['file', 'git', 'api', 'managed'], files: true });

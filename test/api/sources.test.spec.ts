@@ -59,7 +59,7 @@ describe('a test of a source', () => {
     expect((json as { skipped: unknown[] }).skipped).toHaveLength(20);
   });
 
-  it('says why the source cannot be read', async () => {
+  it('reports why the source cannot be read', async () => {
     const { status, json } = await test(settings('/none.json'));
     expect(status).toBe(200);
     expect(json).toMatchObject({ status: 'failed', counts: {}, skipped: [] });

@@ -104,7 +104,7 @@ describe('a ToolHive registry', () => {
   });
 });
 
-describe('a registry server of this kind, whose skill list shows latest versions only', () => {
+describe('another instance of this server, whose skill list shows only latest versions', () => {
   it('is queried for further versions once per skill, and each version is counted once', async () => {
     upstream.skills = [
       [aSkill('io.acme/none-1', '2.0.0'), aSkill('io.acme/none-1', '1.0.0')],

@@ -56,7 +56,7 @@ describe('a file with server documents (reference/sources)', () => {
     expect((json as { server: unknown }).server).toEqual(odd);
   });
 
-  it('skips what is invalid, and the second of two equal versions', async () => {
+  it('skips invalid documents, and the second of two equal versions', async () => {
     const twice = text(aServer('io.acme/c')).replace('{', '{"name":"io.acme/d",');
     await service.rewrite('main', {
       text: `[${text(a)},${text({ ...b, version: '^1' })},7,{"server":{}},${text(a)},${twice},{"__proto__":{"name":"io.acme/e"}},${text({ ...b, version: '${VERSION}' })}]`,
@@ -160,7 +160,7 @@ describe('a file with a marketplace', () => {
   });
 });
 
-describe('a format that is named', () => {
+describe('a configured format', () => {
   const service = aService()
     .source('main', { text: text([a]), settings: { format: 'servers' } })
     .registry('main', { sources: ['main'] })
@@ -261,7 +261,7 @@ describe('a repository', () => {
       'registry',
       { format: 'registry' },
     ],
-  ])('is read by what it has: %s', async (_what, tree, format, settings) => {
+  ])('is read in the detected format: %s', async (_what, tree, format, settings) => {
     await repository.commit(tree);
     expect(await test(settings)).toMatchObject({
       status: 'complete',

@@ -45,7 +45,7 @@ describe('a Git server that lies', () => {
     expect(await namesIn(service)).toEqual(['one']);
   });
 
-  it.each(['a source', 'content'])('cannot have us contact the addresses that it names: %s', async (what) => {
+  it.each(['a source', 'content'])('cannot make us contact addresses of its choice: %s', async (what) => {
     const next = await repository.commit({ 'registry.json': aFileOf('one', 'two') });
     git.injectFault = lying(repository, next, { sections: packUris(`${urlOf(victim)}/metadata`) });
     if (what === 'a source')
@@ -73,7 +73,7 @@ describe('a Git server that lies', () => {
     "no\nfatal: Authentication failed for 'https://git.example/'",
     'no\nremote: no\nfatal: unable to access: Could not resolve host',
     'Host key verification failed',
-  ])('does not choose our explanation by its error: %s', async (words) => {
+  ])('cannot influence our explanation with its error: %s', async (words) => {
     git.injectFault = (_request, response) =>
       response
         .writeHead(200, { 'Content-Type': 'application/x-git-upload-pack-advertisement' })
@@ -84,7 +84,7 @@ describe('a Git server that lies', () => {
     expect(error).toBe(`${git.url('acme')}: the server said: ${words.replaceAll('\n', ' ')}`);
   });
 
-  it('is quoted with one line of 200 printable characters', async () => {
+  it('is quoted as one line of at most 200 printable characters', async () => {
     git.injectFault = (_request, response) =>
       response
         .writeHead(200, { 'Content-Type': 'application/x-git-upload-pack-advertisement' })
@@ -107,7 +107,7 @@ describe('a Git server that lies', () => {
     expect(await memory.peakBytes()).toBeLessThan(256 * MIB);
   });
 
-  it('cannot have a pack inflated for minutes', async () => {
+  it('cannot make us inflate a pack for minutes', async () => {
     git.injectFault = lying(repository, commit, { pack: endlessPack() });
     const settings = { repository: git.url('acme'), branch: 'main' };
     const signal = new AbortController().signal;

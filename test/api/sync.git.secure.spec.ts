@@ -118,7 +118,7 @@ describe('a repository over ssh', () => {
   it.each([
     ['Host key verification failed.', /its host key is not the one in git\.auth\.knownHostsFile$/],
     ['git@git.example: Permission denied (publickey).', /the key was refused or is unusable/],
-  ])('reports what ssh itself says, and quotes the server: %s', async (said, why) => {
+  ])('reports errors from ssh itself, and quotes the server: %s', async (said, why) => {
     const fails = (to: string) => {
       writeFileSync(own('bin/ssh'), `#!/bin/sh\necho '${said}' ${to}\nexit 255\n`, { mode: 0o755 });
       return expect(readFrom(settings('git@git.example:a'), withFakeSsh)).rejects;

@@ -44,7 +44,7 @@ const listed = (...more: Document[]): Tree => ({
 });
 
 describe('a hostile marketplace', () => {
-  it('makes few requests, however many plugins in other repositories it names', async () => {
+  it('causes few requests, however many plugins in other repositories it lists', async () => {
     const remote = Array.from({ length: 9_999 }, (_, index) => ({
       ...{ name: `remote-${index}`, description: 'd' },
       source: { source: 'url', url: git.url('other'), ref: `branch-${index}` },
@@ -135,7 +135,7 @@ describe('a hostile marketplace', () => {
       /too many files to choose from/,
     ],
     ['a description of another type', { source: './kept', description: 7 }, {}, /description/],
-  ])('loses the entry alone: %s', async (_what, entry, tree, reason) => {
+  ])('loses only the invalid entry: %s', async (_what, entry, tree, reason) => {
     const report = await read({ ...listed({ name: 'bad', description: 'd', ...entry }), ...tree });
     expect(report).toMatchObject({ status: 'complete', counts: { entries: 1, skipped: 1 } });
     expect(report.skipped[0]?.reasons[0]).toMatch(reason);
@@ -152,7 +152,7 @@ describe('a hostile marketplace', () => {
     expect(report).toMatchObject({ status: 'complete', counts: { entries: 1, skipped: 1 } });
   });
 
-  it('counts the memory of the manifests that it has made', async () => {
+  it('counts the memory of generated manifests', async () => {
     const entries = Array.from({ length: 900 }, (_, index) => ({
       ...{ name: `p${index}`, source: './p', agents: './agents', description: 'd' },
     }));
@@ -180,7 +180,7 @@ describe('a hostile marketplace', () => {
 });
 
 describe('limits', () => {
-  it('keep more than 10,000 skills out', async () => {
+  it('exclude more than 10,000 skills', async () => {
     const skills = Array.from({ length: 10_001 }, (_, index) => [`s${index}/SKILL.md`, skill(`s${index}`)]);
     expect(await read(Object.fromEntries(skills) as Tree)).toMatchObject({
       status: 'failed',
@@ -188,7 +188,7 @@ describe('limits', () => {
     });
   });
 
-  it('keep more than 2,048 files of a version out', async () => {
+  it('exclude a version with more than 2,048 files', async () => {
     const filesOf = (folder: string, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`${folder}/f${index}`, 'x']));
     await read({

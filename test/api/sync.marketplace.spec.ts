@@ -85,7 +85,7 @@ const digests = async () =>
   ]);
 
 describe('a marketplace in a repository', () => {
-  it('becomes documents of plugins, whose content is stored in the same sync', async () => {
+  it('becomes plugin documents, whose content is stored in the same sync', async () => {
     const report = await service.synced('main');
     expect(report).toMatchObject({ status: 'complete', error: null, format: 'marketplace' });
     const commit = repository.git('rev-parse', 'main');
@@ -103,7 +103,7 @@ describe('a marketplace in a repository', () => {
     expect(lax?.document['packages']).toEqual([{ registryType: 'git', url: git.url('acme'), commit }]);
   });
 
-  it('skips what it cannot read, with the reason', async () => {
+  it('skips plugins that cannot be read, with the reason', async () => {
     const { skipped } = await service.synced('main');
     expect(skipped.map(({ name, reasons }) => [name, reasons[0]])).toEqual([
       ['code-review', expect.stringMatching(/an earlier one has this name/)],
@@ -152,7 +152,7 @@ describe('a marketplace in a repository', () => {
     expect(git.takeRequests()).toEqual(LS_REMOTE);
   });
 
-  it('leaves a plugin as it is while its folder is unchanged, whatever else changes', async () => {
+  it('leaves a plugin unchanged while its folder is unchanged, whatever else changes', async () => {
     const before = await digests();
     await repository.commit({ 'docs/x.md': 'x', 'plugins/new/README.md': 'x' }, { keeps: true });
     const report = await service.synced('main');
@@ -165,7 +165,7 @@ describe('a marketplace in a repository', () => {
     expect(await digests()).toEqual(before);
   });
 
-  it('fetches the one plugin that changed', async () => {
+  it('fetches only the plugin that changed', async () => {
     const before = await digests();
     const large = 'x'.repeat(100_000);
     await repository.commit({ 'plugins/review/large.md': large }, { keeps: true });
@@ -182,7 +182,7 @@ describe('a marketplace in a repository', () => {
 });
 
 describe('a filter and admission', () => {
-  it('go by the tags that a plugin states', async () => {
+  it('apply to the tags in a plugin’s manifest', async () => {
     await service.restart((edited) =>
       edited.source('main', { ...source, filter: { tags: { exclude: ['development'] } } }),
     );
@@ -228,7 +228,7 @@ describe('a filter and admission', () => {
   });
 });
 
-it('a held plugin has the content that its marketplace gives it now', async () => {
+it('a held plugin has the content that its marketplace currently provides', async () => {
   const reading = (path: string) =>
     service.restart((edited) =>
       edited.source('main', {
@@ -271,7 +271,7 @@ describe('a block of a package', () => {
   const eventsOf = async (action: string) =>
     (await service.get(`/v1/audit?action=${action}&target=io.github.acme/late`)).json['events'] as unknown[];
 
-  it('holds a new plugin in the sync that reads it: nothing of it is ever served', async () => {
+  it('holds a new plugin in the sync that reads it, so that it is never served', async () => {
     await service.restart((edited) => edited.source('main', source));
     await service.synced('main');
     expect((await block()).status).toBe(201);
@@ -287,7 +287,7 @@ describe('a block of a package', () => {
     expect((await servedOf())?.[1]).toEqual(['.mcp.json']);
   });
 
-  it('keeps what is served while the next content of the same version is held', async () => {
+  it('keeps serving the old content while new content of the same version is held', async () => {
     await repository.commit(starting('good'), { keeps: true });
     expect((await service.synced('main')).counts).toMatchObject({ changed: 1 });
     const before = await servedOf();

@@ -47,7 +47,7 @@ describe('a repository with skills', () => {
     },
   );
 
-  it('becomes documents of skills, with their content', async () => {
+  it('becomes skill documents, with their content', async () => {
     const report = await service.synced('main');
     expect(report).toMatchObject({ status: 'complete', error: null, format: 'skills' });
     const entries = await derivedEntries(service, 'skill');
@@ -71,7 +71,7 @@ describe('a repository with skills', () => {
     ]);
   });
 
-  it('skips what is no skill, and the second of one name', async () => {
+  it('skips folders that are not skills, and the second skill with the same name', async () => {
     const { skipped } = await service.synced('main');
     expect(skipped.map(({ reasons }) => reasons[0])).toEqual([
       'skills/none: SKILL.md: must begin with YAML frontmatter between lines of ---',
@@ -89,7 +89,7 @@ describe('a repository with skills', () => {
     expect(entry?.content).toMatchObject({ status: 'failed', error: expect.stringMatching(reason) });
   });
 
-  it('tries content again once a limit leaves room for it', async () => {
+  it('retries content once a limit leaves room for it', async () => {
     await service.restart((edited) => edited.configuration({ content: { maxBytesPerVersion: '1MiB' } }));
     await service.synced('main');
     const { large, case: twins } = await derivedEntries(service, 'skill');
@@ -97,7 +97,7 @@ describe('a repository with skills', () => {
     expect(twins?.content.status).toBe('failed');
   });
 
-  it('stores what waited for room', async () => {
+  it('stores content that was waiting for room', async () => {
     await service.restart((edited) =>
       edited.configuration({ content: { maxBytesPerVersion: '1MiB', maxBytes: '250KiB' } }),
     );

@@ -118,7 +118,7 @@ describe('a webhook', () => {
     expect(() => verify(delivered, aWebhookSecret())).toThrow(WebhookVerificationError);
   });
 
-  it('receives only the actions that it names', async () => {
+  it('receives only the configured actions', async () => {
     await configure(
       siem({ actions: ['registry.create'] }),
       siem({ name: 'all', url: other.url, actions: undefined }),
@@ -494,7 +494,7 @@ describe('many webhooks', () => {
       );
   });
 
-  it('each remember the last event that they were sent', async () => {
+  it('each remember the last event sent to them', async () => {
     const later = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
     const areUpToDate = (count: number) =>
       within(20_000, async () => {

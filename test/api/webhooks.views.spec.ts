@@ -61,7 +61,7 @@ beforeEach(async () => {
 });
 
 describe('a webhook with `as`', () => {
-  it('is sent the first version and the last, and changes in between, without actor and state before', async () => {
+  it('receives the first version, the last and the changes in between, without actor and previous state', async () => {
     const name = aName();
     await publish(name);
     await caughtUp();
@@ -89,7 +89,7 @@ describe('a webhook with `as`', () => {
     expect(await sent()).toEqual([`entry.removed server/${name}`]);
   });
 
-  it('is sent nothing about what its caller does not see', async () => {
+  it('receives nothing about entries that its caller does not see', async () => {
     const name = aName();
     await publish(name, '1.0.0', { org: 'contoso' });
     await publish(name, '2.0.0', { org: 'contoso' });
@@ -102,7 +102,7 @@ describe('a webhook with `as`', () => {
     expect(await sent()).toEqual([]);
   });
 
-  it('is sent entries that changed claims let in and out, and no state before', async () => {
+  it('receives entries that changed claims add or remove, without the previous state', async () => {
     const name = aName();
     await publish(name, '1.0.0', { org: 'contoso' });
     await relabel(name, acme);
@@ -115,7 +115,7 @@ describe('a webhook with `as`', () => {
     expect(await sent()).toEqual([`entry.removed server/${name}`]);
   });
 
-  it('is sent the entries that a sync, a gate and a reload let in and out, whatever its actions', async () => {
+  it('receives the entries that a sync, a gate or a reload adds or removes, whatever its actions', async () => {
     await configure(team({ actions: ['entry.status'] }));
     await service.rewrite('tools', { servers: [aServer('com.acme/tool'), aServer('com.acme/synced')] });
     await service.synced('tools');
@@ -135,7 +135,7 @@ describe('a webhook with `as`', () => {
     expect(await sent()).toEqual(['entry.removed server/com.acme/synced']);
   });
 
-  it('is sent nothing about an entry that is hidden by the time its receiver works', async () => {
+  it('receives nothing about an entry that is hidden by the time its receiver works again', async () => {
     // Not tried again until it is resumed.
     receiver.answer = () => ({ status: 500, headers: { 'retry-after': '3600' } });
     const name = aName();
@@ -150,7 +150,7 @@ describe('a webhook with `as`', () => {
     expect(await sent()).toEqual([]);
   });
 
-  it('loses no change of a sync whose receiver fails in between', async () => {
+  it('loses no change of a sync if its receiver fails in between', async () => {
     const many = Array.from({ length: 30 }, () => aServer(aName()));
     receiver.answer = (_, count) => (count === 5 ? { status: 500 } : undefined);
     await service.rewrite('tools', { servers: [aServer('com.acme/tool'), ...many] });
@@ -168,7 +168,7 @@ describe('a webhook with `as`', () => {
     expect((await sent()).sort()).toEqual(many.map(({ name }) => `entry.removed server/${name}`).sort());
   });
 
-  it('sends the event that let an entry in again if it failed after `entry.added`', async () => {
+  it('resends the event that added an entry if it failed after `entry.added`', async () => {
     const name = aName();
     receiver.answer = ({ event }, count) =>
       event.type === 'entry.publish' && count === 2 ? { status: 500 } : undefined;
@@ -190,7 +190,7 @@ describe('a webhook with `as`', () => {
     expect(await sent()).toEqual([`entry.added server/${name}`, `entry.publish server/${name}@1.0.0`]);
   });
 
-  it('in random worlds is sent exactly the changes of the view', async () => {
+  it('in random worlds receives exactly the changes of the view', async () => {
     const random = new Random(7);
     const pool = Array.from({ length: 6 }, aName);
     const known = new Set(serversIn(await service.as(acme).get('/registry/main/v0.1/servers?limit=100')));

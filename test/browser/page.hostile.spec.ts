@@ -112,7 +112,7 @@ describe('web UI: hostile icons', () => {
     );
   });
 
-  it.each(HOSTILE_ICONS)('shows at most a picture that does nothing: %s', async (...icon) => {
+  it.each(HOSTILE_ICONS)('shows at most a harmless image: %s', async (...icon) => {
     answer = icon;
     const asked = visitor.page.waitForResponse('**/x/icon/**');
     await visitor.open('/catalogue/hostile?search=icon');

@@ -94,7 +94,7 @@ describe('web UI: all registries', () => {
   const reader = new BrowserUser('dev').start();
   const failures = () => reader.main.locator('.refusal');
 
-  it('shows a failure of several registries once, and tries them again', async () => {
+  it('shows a failure of several registries once, and retries them', async () => {
     const search = '**/x/search?*';
     await reader.page.route('**/registry', (route) =>
       route.fulfill({ json: { registries: ['acme', 'community'].map((name) => ({ name })) } }),

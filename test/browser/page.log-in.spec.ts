@@ -103,7 +103,7 @@ describe('web UI: session', () => {
     await reader.logIn('dev');
   });
 
-  it('ends in the web UI alone if the provider has no log-out', async () => {
+  it('ends only in the web UI if the provider has no logout endpoint', async () => {
     const { page } = reader;
     await changeDiscovery(page, { end_session_endpoint: undefined });
     await page.reload();
@@ -120,7 +120,7 @@ describe('web UI: session', () => {
   });
 });
 
-describe('web UI: failed log-in', () => {
+describe('web UI: failed login', () => {
   const visitor = new BrowserUser(null).start();
 
   it.each([

@@ -107,7 +107,7 @@ describe('web UI: manager', () => {
     await manager.page.getByRole('heading', { name: 'elsewhere' }).waitFor();
   });
 
-  it('is offered what the server accepts, and only the fields of the chosen alternative', async () => {
+  it('sees only settings that the server accepts, and only the fields of the chosen alternative', async () => {
     await manager.goTo('/sources/+new');
     await manager.page.getByText('One commit').waitFor();
     // The demo has a managed source, no namespaces and no folders for administrators.
@@ -172,7 +172,7 @@ describe('web UI: manager', () => {
     await page.getByText('Nobody gains or loses access to entries.').waitFor();
   });
 
-  it('may name the format of a repository and the namespace of its plugins', async () => {
+  it('can set the format of a repository and the namespace of its plugins', async () => {
     const git = {
       repository: 'https://git.invalid/acme/plugins.git',
       format: 'marketplace',
@@ -224,7 +224,7 @@ describe('web UI: manager', () => {
     await manager.page.getByText('com.example.platform/logs').waitFor();
   });
 
-  it('goes from an entry to who sees it, and to why someone does not', async () => {
+  it('finds out who sees an entry, and why someone does not', async () => {
     await manager.goTo('/catalogue/acme/server/com.example.payments%2Fledger');
     await manager.link('Who sees this').click();
     await manager.page.getByRole('heading', { name: /^Who sees/ }).waitFor();
@@ -503,7 +503,7 @@ describe('web UI: manager', () => {
     }
   });
 
-  it('is led through the setup of an empty server', async () => {
+  it('is guided through the setup of an empty server', async () => {
     const { page } = manager;
     const lists = { sources: [] as object[], registries: [] as object[] };
     await page.route(/\/(registry|v1\/(registries|sources))(\?.*)?$/, (route) => {

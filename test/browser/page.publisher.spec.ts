@@ -79,7 +79,7 @@ describe('web UI: publisher', () => {
     await publisher.page.getByRole('button', { name: 'Remove team data' }).click();
   });
 
-  it('publishes with claims of their token, and finds the entry in the catalogue', async () => {
+  it('publishes with claims of their token, and finds the entry in the catalog', async () => {
     await openPublishPage();
     await editor().fill(documentOf('1.0.0'));
     for (const text of ['acme', 'platform'])
@@ -122,7 +122,7 @@ describe('web UI: publisher', () => {
     expect(await editor().inputValue()).toBe('another one');
   });
 
-  it('starts a new version from the catalogue, of entries that they manage', async () => {
+  it('starts a new version of an entry that they manage from the catalog', async () => {
     const asked = publisher.page.waitForResponse(/\/v1\/entries[/?]/);
     await publisher.goTo('/catalogue/acme/server/com.example.platform%2Flogs');
     await publisher.link('Who sees this').waitFor();

@@ -4,7 +4,7 @@ import { BrowserUser } from './browser-user.js';
 const LEDGER = '/catalogue/acme/server/com.example.payments%2Fledger';
 const HIDDEN = '/catalogue/acme/server/com.example.platform%2FSecrets-Audit';
 
-describe('web UI: visitor without a log-in', () => {
+describe('web UI: visitor who is not logged in', () => {
   const visitor = new BrowserUser(null).start();
 
   it('sees only the catalog and a login button', async () => {
@@ -51,7 +51,7 @@ describe('web UI: visitor without a log-in', () => {
     await visitor.page.getByRole('heading', { name: 'Ledger' }).waitFor();
   });
 
-  it('reloads a page restored from the back/forward cache after another log-in', async () => {
+  it('reloads a page restored from the back/forward cache after another login', async () => {
     await visitor.page.evaluate(() => {
       sessionStorage.setItem('registry.loaded', 'another page load');
       window.violations = ['restored'];
@@ -110,7 +110,7 @@ describe('web UI: reader', () => {
     ]);
   });
 
-  it('sees what is new by a date that somebody stated', async () => {
+  it('sees new entries by their stated date', async () => {
     const item = { type: 'server', version: '1.0.0', status: 'active', tags: [], transports: [] };
     const found = (name: string, more: object) => ({
       ...item,
@@ -165,7 +165,7 @@ describe('web UI: reader', () => {
     await reader.page.waitForURL(/catalogue\/acme\?search=weather/);
   });
 
-  it('sees which words and which tools were found', async () => {
+  it('sees which words and tools matched', async () => {
     for (const registry of ['', '/community']) {
       await reader.goTo(`/catalogue${registry}?search=wether`);
       await reader.page.getByText('Showing results for weather').waitFor();
@@ -382,13 +382,13 @@ describe('web UI: reader', () => {
     page.removeAllListeners('request');
   });
 
-  it('finds their client chosen after a reload', async () => {
+  it('finds their client still selected after a reload', async () => {
     await reader.page.reload();
     await reader.page.getByRole('heading', { name: 'Install' }).waitFor();
     expect(await reader.page.getByRole('radio', { name: 'Copilot CLI' }).isChecked()).toBe(true);
   });
 
-  it('installs with ToolHive what no editor can start', async () => {
+  it('uses ToolHive to install what no editor can start', async () => {
     const omitted = { reason: 'unsupported_transport', explanation: 'The package listens on a port' };
     const options = [{ kind: 'package', index: 0, clients: [{ client: 'copilot', omitted }] }];
     await reader.page.route('**/x/setup/**', (route) =>
@@ -501,7 +501,7 @@ describe('web UI: reader', () => {
     expect(await reader.page.getByLabel('Commands for ToolHive').innerText()).toContain('thv skill install ');
   });
 
-  it('filters by each count and finds that many entries', async () => {
+  it('finds as many entries with each filter as its count says', async () => {
     // Other specs publish in acme meanwhile.
     await reader.goTo('/catalogue/community');
     await reader.cards();

@@ -170,7 +170,7 @@ describe('web UI: review', () => {
     expect(await reviewer.button('Approve').count()).toBe(0);
   });
 
-  it('asks before claims are cleared, says who loses access, and shows the pending change', async () => {
+  it('asks before clearing claims, says who loses access, and shows the pending change', async () => {
     await publisher.goTo(`/publish/server/${encodeURIComponent(NAME)}`);
     await publisher.button('Change').click();
     await publisher.page.locator('button.chip', { hasText: 'platform' }).click();

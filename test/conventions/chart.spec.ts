@@ -83,7 +83,7 @@ describe('the values of the Helm chart', () => {
     expect(accepts(over(defaults, values))).toBe(false);
   });
 
-  it('are refused by the templates only with reasons that scripts/chart.mjs provokes', () => {
+  it('are refused by the templates only for reasons that scripts/chart.mjs triggers', () => {
     const refusals = parse(textOf(import.meta.dirname, 'chart-refusals.yaml')) as { because: string }[];
     const sentences = [
       ...textOf(CHART, 'templates/_check.tpl').matchAll(/append \$problems \(?(?:printf )?"([^"%]+)/g),
@@ -220,12 +220,15 @@ describe('the rendered chart', () => {
   it.each<[set: string, ...rules: [ports: number[], to?: object[]][]]>([
     ['default', [[5432]], [[443]]],
     ['ha', [[5432], [CLUSTER]], [[443, 6443]], [[3128], [{ ipBlock: { cidr: '10.1.3.4/32' } }]]],
-  ])('lets the server reach only DNS, the database and what the values name: %s', (set, ...rules) => {
-    const policy = policyOf(set);
-    expect(policy?.spec.policyTypes).toEqual(['Ingress', 'Egress']);
-    const reached = policy?.spec.egress.map(({ ports, to }) => [ports.map(({ port }) => port), to]);
-    expect(reached).toEqual([[[53, 53], DNS], ...rules.map(([ports, to]) => [ports, to])]);
-  });
+  ])(
+    'lets the server reach only DNS, the database and the destinations in the values: %s',
+    (set, ...rules) => {
+      const policy = policyOf(set);
+      expect(policy?.spec.policyTypes).toEqual(['Ingress', 'Egress']);
+      const reached = policy?.spec.egress.map(({ ports, to }) => [ports.map(({ port }) => port), to]);
+      expect(reached).toEqual([[[53, 53], DNS], ...rules.map(([ports, to]) => [ports, to])]);
+    },
+  );
 
   it.each([
     ['default', { runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 }],

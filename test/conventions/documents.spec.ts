@@ -72,7 +72,7 @@ describe('references in the documentation', () => {
     expect(tables.filter((table) => !/^\|.*\n\|[-|: ]+\|\n/.test(table))).toEqual([]);
   });
 
-  it('that cite a page of the reference name an existing page and heading', () => {
+  it('that cite the reference point to an existing page and heading', () => {
     const cited = [
       ...textsBelow('src', 'test', 'migrations', 'web/src', 'bench', 'scripts', 'demo').matchAll(CITATION),
     ];

@@ -19,23 +19,23 @@ const textOf = (test: string) =>
   readFileSync(join(ROOT, test.includes('/') ? test : join('test/api', test)), 'utf8');
 
 describe('security and limits in the documents', () => {
-  it.each(named)('names an existing test: %s', (file) => {
+  it.each(named)('refer to an existing test: %s', (file) => {
     expect(existsSync(join(ROOT, file.includes('/') ? file : join('test/api', file)))).toBe(true);
   });
 
-  it('names a test, or how to try it, for each promise', () => {
+  it('refer to a test, or say how to try it, for each promise', () => {
     const [, section = ''] = /## What is promised\n([^]*?)\n## /.exec(text) ?? [];
     const promises = section.replaceAll('\n  ', ' ').match(/^- .*$/gm) ?? [];
     expect(promises.length).toBeGreaterThan(10);
     expect(promises.filter((line) => !/spec\.ts|npm run|test\/support/.test(line))).toEqual([]);
   });
 
-  it('names the limit of each resource, and what happens beyond it', () => {
+  it('state the limit of each resource, and what happens beyond it', () => {
     expect(LIMITS.length).toBeGreaterThan(20);
     expect(LIMITS.filter((row) => Object.values(row).filter(Boolean).length !== 3)).toEqual([]);
   });
 
-  it('has a test of each limit in limits.yaml', () => {
+  it('have a test of each limit in limits.yaml', () => {
     expect(TESTED.map(({ resource }) => resource)).toEqual(LIMITS.map(({ resource }) => resource));
     expect(TESTED.filter(({ tests }) => tests.length === 0)).toEqual([]);
   });

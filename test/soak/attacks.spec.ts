@@ -599,14 +599,14 @@ function neighbour(): () => Promise<{ answered: number; failed: string[] }> {
   };
 }
 
-describe('a neighbour of a tenant that attacks, with a heap of 256 MiB', () => {
+describe('a tenant beside an attacker, with a heap of 256 MiB', () => {
   beforeAll(async () => {
     // Before the search index and the caches are filled.
     await neighbour()();
     await vitals();
   });
 
-  it.each(Object.keys(ATTACKS))('is answered beside %s', async (name) => {
+  it.each(Object.keys(ATTACKS))('gets responses during %s', async (name) => {
     peakMiB();
     await vitals();
     const stop = neighbour();

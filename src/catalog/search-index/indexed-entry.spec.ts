@@ -136,7 +136,7 @@ describe('a list with a search text may find an entry', () => {
     expect(mayBeListed(entryOf({ ...summary, texts: [text] }), search)).toBe(expected);
   });
 
-  it('by any text if its texts are not known', () => {
+  it('with any search text if its texts are unknown', () => {
     const entry = { ...entryOf(summary), texts: null };
     expect(mayBeListed(entry, 'anything')).toBe(true);
   });

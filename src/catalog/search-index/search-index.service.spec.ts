@@ -96,7 +96,7 @@ describe('the search index', () => {
     index.onApplicationShutdown();
   });
 
-  it('does not answer a view of an earlier epoch, and keeps its entries', async () => {
+  it('refuses a view of an earlier epoch, and keeps its entries', async () => {
     const { source, index, find } = database();
     await find(viewAt(2));
     const before = source.transactions;

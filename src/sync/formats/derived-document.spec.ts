@@ -11,7 +11,7 @@ const made = (...statedBy: unknown[]) =>
   });
 
 describe('the document of a plugin', () => {
-  it('has what the manifest states, else the entry, and where the files are', () => {
+  it('has what the manifest or else the entry states, and the location of the files', () => {
     const manifest = { name: 'x', displayName: 'Code Review', author: 'Ada', keywords: ['git', 'git', 7] };
     const entry = {
       ...{ displayName: 'other', description: 'Reviews code', license: 'MIT', homepage: 'https://a.example' },
@@ -54,7 +54,7 @@ describe('the document of a plugin', () => {
     expect(checkDocument('plugin', document).problems).toEqual([]);
   });
 
-  it('cuts what is too long at a word', () => {
+  it('cuts long text at a word boundary', () => {
     const long = 'word '.repeat(500);
     const document = made({ displayName: long, description: long, license: long });
     expect(document['title']).toMatch(/^(word )*word…$/);
@@ -62,7 +62,7 @@ describe('the document of a plugin', () => {
     expect(checkDocument('plugin', document).problems).toEqual([]);
   });
 
-  it('names the whole repository without a folder', () => {
+  it('refers to the whole repository if there is no folder', () => {
     const document = derivedDocument({
       ...{ namespace: 'a.b.c', name: 'xx', version: '1', statedBy: [] },
       package: { url: 'https://a.example/x', ref: 'main', folder: '' },
@@ -77,6 +77,6 @@ it.each([
   [[{ version: ' ' }, {}], COMMIT, 'c'.repeat(12)],
   [[{ version: 1.5 }], undefined, '1.5'],
   [[{ version: ['1'] }], undefined, undefined],
-])('the version that %j states, with the id %s, is %s', (statedBy, id, version) =>
+])('the version stated by %j, with the ID %s, is %s', (statedBy, id, version) =>
   expect(derivedVersion(statedBy, id)).toBe(version),
 );

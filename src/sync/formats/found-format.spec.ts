@@ -73,5 +73,5 @@ describe('findFormat', () => {
       /legacy ToolHive/,
     ],
     ['nested brackets', found(`{"servers": {"a": ${'['.repeat(200_000)}`), /legacy ToolHive/],
-  ])('names %s, and what to do', (_what, sentence, words) => expect(sentence).toMatch(words));
+  ])('reports %s, with advice', (_what, sentence, words) => expect(sentence).toMatch(words));
 });

@@ -29,7 +29,7 @@ const lax = (entry: Record<string, unknown>, more?: Partial<PluginParts>) =>
   contentOf({ strict: false, source: './p', ...entry }, more);
 
 describe('a plugin with its own manifest', () => {
-  it('is stored as it is', () => {
+  it('is stored unchanged', () => {
     expect(isStoredAsIs({ description: 'x', category: 'y', strict: true })).toBe(true);
     expect(isStoredAsIs({ strict: false })).toBe(false);
     expect(isStoredAsIs({ lspServers: {} })).toBe(false);
@@ -85,7 +85,7 @@ describe('a plugin with its own manifest', () => {
 });
 
 describe('a plugin that its entry defines', () => {
-  it('has a manifest made of the entry', () => {
+  it('has a manifest derived from the entry', () => {
     const entry = { description: 'x', version: '1', lspServers: { a: { command: 'a' } } };
     const marketplace = { category: 'c', tags: ['t'], relevance: {} };
     expect(lax({ ...entry, ...marketplace }, { manifest: { name: 'own', skills: './z' } })).toEqual({
@@ -131,11 +131,11 @@ describe('a plugin that its entry defines', () => {
       ['my tools/tool.sh'],
     ],
     ['a path that leaves the folder', { hooks: { Stop: [{ command: '${CLAUDE_PLUGIN_ROOT}/../x' }] } }, []],
-  ])('has %s alone, with README and LICENSE', (_what, entry, only) =>
+  ])('has only %s, with README and LICENSE', (_what, entry, only) =>
     expect(new Set(lax(entry).only)).toEqual(new Set(['README.md', 'LICENSE', ...only])),
   );
 
-  it('has the files of a listed configuration, and the files that it names', () => {
+  it('has the files of a listed configuration, and the files that it references', () => {
     const entry = { hooks: './hooks/hooks.json', strict: false };
     expect(configurationFiles(entry)).toEqual(['hooks/hooks.json']);
     const hooks = { Stop: [{ hooks: [{ command: '${CLAUDE_PLUGIN_ROOT}/scripts/check.sh' }] }] };
@@ -150,7 +150,7 @@ describe('a plugin that its entry defines', () => {
   });
 });
 
-it('is not longer for a manifest that is nested', () => {
+it('does not grow if a manifest is nested', () => {
   const nested = JSON.stringify({
     name: 'p',
     strict: false,

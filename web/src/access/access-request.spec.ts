@@ -16,7 +16,7 @@ it.each([
   ],
   ['#/publish/skill/com.a%2Fb', { type: 'skill', entry: 'com.a/b', action: 'manage' }, 'skill com.a/b'],
   ['#/registries/acme', { registry: 'acme', action: 'manage' }, 'registry acme'],
-])('asks about what %s shows', (hash, question, subject) => {
+])('asks about the page %s', (hash, question, subject) => {
   expect(questionOf(hash)).toEqual(question);
   expect(subjectOf(question)).toBe(subject);
 });
@@ -30,7 +30,7 @@ it.each([
   '#/registries/+new',
   '#/sources/main',
   '#/access',
-])('asks nothing about %j', (hash) => expect(questionOf(hash)).toBeNull());
+])('has no question for %j', (hash) => expect(questionOf(hash)).toBeNull());
 
 const REQUEST = {
   address: 'https://registry.example/#/catalogue/acme',
@@ -39,7 +39,7 @@ const REQUEST = {
   at: new Date('2026-01-02T03:04:05Z'),
 };
 
-it('writes what an administrator needs to find the refusal', () => {
+it('contains what an administrator needs to find the refusal', () => {
   expect(
     accessRequestText({
       ...REQUEST,

@@ -28,7 +28,7 @@ describe('countsOf', () => {
     });
   });
 
-  it('takes the counts of the server for one registry that was not read completely', () => {
+  it('uses the server’s counts for a single registry that was not read completely', () => {
     expect(countsOf([resultOf(['a/one'], 300)])).toEqual({
       type: { server: 300 },
       tag: { db: 300 },

@@ -51,7 +51,7 @@ it.each<[Sort, string[]]>([
   ['updated', ['io.a/tool', 'io.c/mygithub', 'io.b/github', 'io.z/github', 'io.d/undated']],
 ])('lists each entry once, by %s', (sort, names) => expect(named(sort)).toEqual(names));
 
-it('names the registries of an entry, in their order', () => {
+it('lists the registries of an entry, in their order', () => {
   const tool = mergeResults(RESULTS, 'relevance').find(({ entry }) => entry.name === 'io.a/tool');
   expect(tool?.registries).toEqual(['one', 'two']);
 });

@@ -11,6 +11,6 @@ it.each<[string, FoundEntry[][], string | undefined]>([
   ['packages of one server', [found('io.a/x', 'io.a/y'), found('io.a/y')], 'io.a/y'],
   ['a package of a server beside an unknown one', [found('io.a/x'), []], undefined],
   ['packages of two servers', [found('io.a/x'), found('io.a/y')], undefined],
-])('of %s, the page stands for all', (_, results, expected) => {
+])('returns the page that all of %s have', (_, results, expected) => {
   expect(inAll(results)?.name).toBe(expected);
 });

@@ -49,7 +49,7 @@ describe('parseMarkdown', () => {
     expect(markup(parseMarkdown(text).nodes)).toBe(expected);
   });
 
-  it('says whether a text is cut off', () => {
+  it('reports whether a text is cut off', () => {
     expect(parseMarkdown('a'.repeat(MAX_CHARACTERS))).toMatchObject({ isCut: false });
     const { nodes, isCut } = parseMarkdown(`${'a'.repeat(MAX_CHARACTERS)}b`);
     expect([isCut, markup(nodes).includes('b')]).toEqual([true, false]);
@@ -70,7 +70,7 @@ describe('parseMarkdown', () => {
   it.each([
     ['quotes', '> '.repeat(30)],
     ['lists', '- '.repeat(30)],
-  ])('limits the depth of %s, and says that something is left out', (_, marks) => {
+  ])('limits the depth of %s, and reports the omission', (_, marks) => {
     const { nodes, isCut } = parseMarkdown(`${marks}a`);
     expect(depthOf(nodes)).toBeLessThanOrEqual(MAX_DEPTH);
     expect([isCut, markup(nodes).includes('a')]).toEqual([true, false]);

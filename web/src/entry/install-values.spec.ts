@@ -74,7 +74,7 @@ const codexRemote = {
 };
 
 describe('fieldsOf', () => {
-  it('puts first what is required, and what an argument needs', () => {
+  it('lists required fields and those that an argument needs first', () => {
     const fields = fieldsOf('claude-code', claude, PART);
     expect(fields.map(({ name, isRequired, isSecret }) => [name, isRequired, isSecret])).toEqual([
       ['TOKEN', true, true],
@@ -135,7 +135,7 @@ describe('filled', () => {
     });
   });
 
-  it('keeps the references of secrets where others may read', () => {
+  it('keeps the references of secrets in files that others may read', () => {
     const values = { TOKEN: 'secret', MODE: 'fast', dir: '/a' };
     const entry = envOf('claude-code', claude, values, FILE);
     expect(entry.env).toEqual({ TOKEN: 'Bearer ${MCP_T_TOKEN}', MODE: 'fast', FIXED: 'x' });

@@ -13,11 +13,11 @@ it.each([
   [{ code: 'token_invalid' }, 'auth.oauth.providers[].audience'],
   [new TypeError('Failed to fetch'), 'from https://registry.example'],
   [new TypeError('Failed to fetch'), 'auth.oauth.providers[].connectOrigins'],
-])('for %j names what to check: %s', (thrown, fragment) => {
+])('for %j says what to check: %s', (thrown, fragment) => {
   expect(hintFor(thrown)).toEqual([expect.stringContaining(fragment)]);
 });
 
-it('names idTokens where the server says that the token is an ID token', () => {
+it('mentions idTokens if the server says that the token is an ID token', () => {
   const failure = { code: 'token_invalid', sentence: 'The token is an ID token' };
   expect(hintFor(failure)).toEqual([expect.stringContaining('idTokens')]);
   expect(hintFor({ ...failure, sentence: 'The token is not valid here' })).toEqual([
@@ -38,7 +38,7 @@ it.each([
   ['openid and the optional scopes that the provider lists', DEFAULTS, LISTED, 'openid mcp-registry:read'],
   ['openid alone if the provider lists no scopes', DEFAULTS, undefined, 'openid'],
   ['configured scopes, listed or not', { scopes: ['openid', 'x'], optionalScopes: [] }, LISTED, 'openid x'],
-])('a log-in requests %s', (_, scopes, listed, expected) => {
+])('a login requests %s', (_, scopes, listed, expected) => {
   const login = { provider: 'corporate', issuer: 'https://idp.example', clientId: 'page', parameters: {} };
   expect(scopeOf({ ...login, ...scopes }, listed)).toBe(expected);
 });
