@@ -62,7 +62,7 @@ export async function measureSearches(stage: Stage, quick: boolean): Promise<Fig
   return [...(await measureUsual(stage, quick)), ...(await measureAll(stage, quick))];
 }
 
-/** Times of searches whose pages nobody has asked for before, without a change and each after a change of every source. */
+/** Times of searches that have not been made before, without a change and after a change to every source. */
 async function measureUsual(stage: Stage, quick: boolean): Promise<Figure[]> {
   const entries = quick ? 20_000 : 100_000;
   const catalogue = await stage.catalogue(VERSIONS_A_NAME * entries, CLAIM_SETS);
@@ -71,7 +71,7 @@ async function measureUsual(stage: Stage, quick: boolean): Promise<Figure[]> {
   const timed = new Map<string, number[]>();
   for (let round = 0; round <= (quick ? 5 : 10); round += 1) {
     say(`searches of ${entries} entries, round ${round}`);
-    // No page has had this size.
+    // No earlier page had this size.
     const limit = LIMIT - 5 + round;
     for (const token of tokens)
       for (const kind of [...USUAL_KINDS, 'list'] as const)

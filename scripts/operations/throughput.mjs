@@ -1,5 +1,5 @@
-// Measures what one replica and two replicas serve on this machine, in alternating rounds, and how much of its CPU time the
-// replicas, PostgreSQL and the load generator take. For an otherwise idle machine.
+// Measures what one replica and two replicas serve on this machine, in alternating rounds, and how much CPU time the
+// replicas, PostgreSQL and the load generator take. Needs an otherwise idle machine.
 import { fork } from 'node:child_process';
 import console from 'node:console';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -87,7 +87,7 @@ async function measureAll() {
     for (let round = 0; round <= rounds; round += 1)
       for (const [kind, paths] of Object.entries(kinds))
         for (const used of [replicas.slice(0, 1), replicas]) {
-          // Invalidates what the replicas have cached.
+          // Invalidates the replicas' caches.
           await publish(replicas[0].port, `io.acme/z-${published++}`);
           const result = await measure(used, postgres, { paths, seconds });
           // The first round warms up.

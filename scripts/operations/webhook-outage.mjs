@@ -1,6 +1,6 @@
-// Publishes at a steady rate while one receiver of webhooks hangs, one answers 500 and one is gone for an hour: prints what
-// requests and a healthy receiver notice of it, and how the three catch up afterwards. Every event must arrive, in order
-// for each entry.
+// Publishes at a steady rate for an hour while one webhook receiver hangs, one answers 500 and one is gone. Prints how
+// this affects requests and a healthy receiver, and how the three catch up afterwards. Every event must arrive, in
+// order for each entry.
 /* global fetch, setInterval, clearInterval */
 import console from 'node:console';
 import { randomBytes } from 'node:crypto';
@@ -34,7 +34,7 @@ const { values } = readArguments(USAGE, {
 const [minutes, before, rate] = [Number(values.minutes), Number(values.before), Number(values.rate)];
 const JSON_BODY = { 'content-type': 'application/json' };
 const NAMES = Array.from({ length: 50 }, (_, at) => `io.acme/s${at}`);
-/** What each receiver does during the outage. */
+/** The behavior of each receiver during the outage. */
 const OUTAGES = { healthy: 'answers', hanging: 'hangs', failing: 'answers 500', gone: 'is gone' };
 
 class Receiver {
@@ -173,7 +173,7 @@ await inFolder(async (folder, atEnd) => {
     receiver.attempts = 0;
     if (receiver !== healthy) await receiver.setOut(true);
   }
-  // The hour is long: show that it passes.
+  // Shows progress, because the test takes an hour.
   const progress = setInterval(() => console.log(`  … ${published} published`), 10 * 60_000);
   await publishFor(minutes);
   clearInterval(progress);

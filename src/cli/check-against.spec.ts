@@ -278,7 +278,7 @@ function catalogueOf({ config, entries }: World): KnownSources {
   return { sources: new Map(sources.map((source) => [source.name, source])), origin: 'for a test' };
 }
 
-/** Everything that a caller may do and see, asked of the policy one question at a time. */
+/** Everything that a caller may do and see, determined by asking the policy one question at a time. */
 function accessOf({ config, entries }: World, caller: ReferenceCaller): unknown {
   const policy = policyFor(config.auth);
   const may = (who: Caller | null, isAllowed: (caller: Caller) => boolean) => who !== null && isAllowed(who);
@@ -407,8 +407,8 @@ describe('somebody gains or loses access exactly if check --against reports it (
         throw new Error(
           `Pair ${pair}: nothing is reported, but access changes for ${JSON.stringify(callers[0])}`,
         );
-      // Every reported change has a caller to whom it happens. Claims that nothing known requires count as access
-      // where entries carry claims of their own.
+      // Every reported change affects some caller. If entries have claims of their own, requirements of unknown claims
+      // count as access.
       const hasOwnClaims = ownClaims(before) || ownClaims(after);
       const happens = new Map<ComparedCaller, boolean>();
       for (const { who, what, witness } of found) {

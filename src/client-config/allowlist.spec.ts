@@ -195,7 +195,7 @@ const entriesOf = ({ servers, mcpServers, mcp_servers: codex }: Config) =>
 const omittedIn = (client: ClientName, config: Config) =>
   new Set((config['x-omitted'] ?? []).map(({ name }) => keyOf(client, name)));
 
-/** Returns entries that the client cannot read, or that its lists neither allow nor omit. */
+/** Returns entries that the client cannot read, or that are missing both from its lists and from the omissions. */
 function problemsOf(
   client: ClientName,
   documents: readonly Document[],
@@ -224,7 +224,7 @@ function problemsOf(
   ];
 }
 
-/** Returns denied versions that a list of the client neither blocks nor omits. */
+/** Returns denied versions that a client's list neither blocks nor omits. */
 function allowedAlthoughDenied(
   client: ClientName,
   documents: readonly Document[],

@@ -82,7 +82,7 @@ describe('a plugin’s server in an allow-list', () => {
         },
       },
     ],
-    // Codex compares the text of a URL; elsewhere a URL without a path would allow any path.
+    // Codex compares the text of a URL; in other clients a URL without a path would allow any path.
     [
       'codex',
       { url: 'https://acme.example' },

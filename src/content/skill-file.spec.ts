@@ -10,7 +10,7 @@ it('accepts frontmatter of 8 KiB', () => {
   expect(skillFileProblems(aFile(padded), DOCUMENT)).toEqual([]);
 });
 
-// None of them is YAML, which a parser would report instead.
+// None of these is YAML; a parser would report that instead.
 it.each([
   ['a list', `x: [${'1,'.repeat(500_000)}`],
   ['equal keys', 'k: 1\n'.repeat(200_000)],

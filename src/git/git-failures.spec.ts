@@ -12,7 +12,7 @@ it.each([
   ],
   [`fatal: remote error: ${FORBIDDEN}\n`, `the server said: ${FORBIDDEN}`],
   [`fatal: remote error: no\n${FORBIDDEN}\n`, `the server said: no ${FORBIDDEN}`],
-  // The server's last words may have several lines, of which git marks the first.
+  // The last message of the server may have several lines, of which git marks only the first.
   [`remote: no\n${FORBIDDEN}\nfatal: early EOF\n`, 'the connection was closed unexpectedly'],
   [`remote: no\n${FORBIDDEN}\nfatal: what now?\n`, 'the server said: no'],
   [`remote: a\rremote: b\nfatal: what now?\n`, 'the server said: a b'],

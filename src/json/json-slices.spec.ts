@@ -95,7 +95,7 @@ describe('slicing', () => {
       expect({ at, reads: reads(text.slice(0, at)) }).toEqual({ at, reads: parses(text.slice(0, at)) });
       for (const put of ['"', '}', ']', '{', '[', ',', ':', ' ', '1', '\\', 'x']) {
         const altered = text.slice(0, at) + put + text.slice(at + 1);
-        // A repeated list is legal JSON and refused on purpose; no single change makes one here.
+        // A repeated list is legal JSON but refused on purpose; no single change creates one here.
         expect({ altered, reads: reads(altered) }).toEqual({ altered, reads: parses(altered) });
       }
     }

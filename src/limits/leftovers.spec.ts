@@ -15,7 +15,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Renames a directory as if the process had been started at another time, or elsewhere. */
+/** Renames a directory as if the process had been started at another time or on another host. */
 async function madeBy(directory: string, from: RegExp, to: string): Promise<string> {
   const renamed = directory.replace(from, to);
   await rename(directory, renamed);

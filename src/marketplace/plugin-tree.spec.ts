@@ -179,7 +179,7 @@ describe('the tree of a marketplace', () => {
     };
     expect(JSON.parse(textFor(nested(99)))).toHaveProperty('x');
     for (const depth of [100, 120_000]) expect(JSON.parse(textFor(nested(depth)))).not.toHaveProperty('x');
-    // Indented, it would have megabytes.
+    // With indentation, it would have megabytes.
     const wide = `{"x":${'['.repeat(90)}${'[],'.repeat(20_000)}0${']'.repeat(90)}}`;
     expect(textFor(wide).length).toBeLessThan(wide.length + 200);
   });

@@ -220,7 +220,7 @@ it('builds a repository again when its files are gone, or some of them', async (
   const { directory } = await cache.lease(one, 'caller', WAITING);
   expect(git(directory, 'cat-file', 'blob', 'main:a')).toBe('x'.repeat(10));
   expect(one.reads).toEqual(['a', 'a', 'a']);
-  // The space of the lost ones is free.
+  // The space of the lost repositories is free.
   await cache.lease(plan('other', [stored('b', 990)]), 'caller', WAITING);
 });
 

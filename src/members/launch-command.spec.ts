@@ -14,7 +14,7 @@ const PAD = 'npm:left-pad';
 
 describe('a program with arguments starts', () => {
   it.each<[string, string[], string]>([
-    // npm and its like.
+    // npm and similar tools.
     ['npx', ['left-pad'], PAD],
     ['npx', ['-y', 'left-pad@1.2.3', '--port', '1'], 'npm:left-pad#1.2.3'],
     ['npx', ['-y', '@acme/mcp@latest'], 'npm:@acme/mcp'],

@@ -4,7 +4,7 @@ import { CLAUDE_FILE, PORTABLE_FILE, translatedServers } from './translated-serv
 
 type Config = Record<string, unknown>;
 
-/** The translation of a server alone: its configuration, or why it has none. */
+/** The translation of a single server: its configuration, or the reason why there is none. */
 function translated(file: typeof PORTABLE_FILE | typeof CLAUDE_FILE, config: unknown): unknown {
   const { text, untranslated } = translatedServers(file, JSON.stringify({ mcpServers: { one: config } }));
   const { mcpServers } = JSON.parse(text ?? '{}') as { mcpServers?: { one?: Config } };

@@ -99,7 +99,7 @@ const offline = (
   { registry = 'acme', entry = 'io.acme/deploy' }: Asked = {},
 ) => printed(() => explain({ config: configuration(), registry, entry, ...options }));
 
-/** Sends the request that a caller's form stands for. */
+/** Sends the request that a caller's form represents. */
 async function requested(
   form: Form,
   { registry = 'acme', entry = 'io.acme/deploy' }: Asked,

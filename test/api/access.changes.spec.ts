@@ -37,7 +37,7 @@ const changesOf = async (path: string, body: object, as: object = ADMIN) => {
 };
 const registry = (more: object, as?: object) =>
   changesOf('/v1/registries/main', { sources: SOURCES, claims: { org: 'acme' }, ...more }, as);
-/** The settings of a source, as PUT takes them. */
+/** The settings of a source, as accepted by PUT. */
 const settingsOf = async (name: string): Promise<Document> =>
   (await service.as(SUPER_ADMIN).get(`/v1/sources/${name}`)).json as Document;
 const source = async (name: string, claims: object, as?: object) =>
@@ -134,7 +134,7 @@ describe('POST /v1/registries/{name}/access', () => {
   it('does not count entries of a new source for a caller who does not manage it', async () => {
     const sources = [...SOURCES, 'bare'];
     expect(await registry({ sources }, LIBRARIAN)).toEqual({ changes: [], notCounted: ['bare'] });
-    // The entries of the registry are no secret to its managers.
+    // The managers of a registry may know its entries.
     const { changes } = await registry({ sources, claims: { org: 'acme', team: 'data' } }, LIBRARIAN);
     expect(changes.map(({ loses }) => loses)).toEqual([4, 3]);
   });

@@ -7,7 +7,7 @@ import { aService, type ServiceUnderTest } from '../support/service.js';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
-/** A source with a filter of this many characters; 0: without one. */
+/** A source with a filter of this many characters; 0 for none. */
 const aSource = (length = 0, claims: object = {}) => ({
   file: { url: 'https://catalogue.example/registry.json' },
   syncPolicy: { interval: '30d' },

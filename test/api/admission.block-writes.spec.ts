@@ -135,7 +135,7 @@ describe('a block set while versions are being written', () => {
       await service.synced(name);
     }
     expect(await everywhere()).toEqual(expect.arrayContaining(['com.stuck/a@1.0.0', 'com.stuck/b@1.0.0']));
-    // Not a bulk write: nothing may interrupt it.
+    // Not a bulk write, so nothing may interrupt it.
     await rival.query(`begin; select from source where name = 'mirror' for update`);
     const { status } = await service.put('/v1/blocks/sec-3', { names: ['com.stuck/*'], reason: 'SEC-3' });
     expect(status).toBe(201);

@@ -149,7 +149,7 @@ describe('a block', () => {
     expect((await service.post('/v1/blocks/preview', block)).json).toEqual({ matches: 1 });
     await service.put('/v1/blocks/long', block);
     expect(shortly(await itemsFor(service))).toEqual(['com.long/a@1.0.0: block']);
-    // A block that changes looks at what it holds.
+    // A changed block examines the versions that it holds.
     await service.put('/v1/blocks/long', { ...block, reason: 'SEC-15' });
     expect(shortly(await itemsFor(service))).toEqual(['com.long/a@1.0.0: block']);
     await service.put('/v1/blocks/long', { ...block, remotes: ['https://other.example/*'] });

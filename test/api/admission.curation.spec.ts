@@ -41,7 +41,7 @@ describe('minAge', () => {
     expect(two).toMatchObject({ name: 'io.acme/two', status: 'held' });
     const [one] = await itemsFor(service, '?status=admitted');
     expect(one).toMatchObject({ name: 'io.acme/one', status: 'admitted' });
-    // The release changed what is stored, not what the source has.
+    // The release changed the stored versions, not the source.
     const { counts } = await service.synced('mirror');
     expect(counts).toMatchObject({ held: 1, entries: 1 });
   });

@@ -48,7 +48,7 @@ const block = async (names: string[], more: object = {}) => {
   expect((await admin().put('/v1/blocks/test', { names, reason: 'SEC-12', ...more })).status).toBe(201);
 };
 
-/** The hosts that a deny-list names. */
+/** The hosts in a deny-list. */
 async function denied(sender: Sender, registry = 'main', form = 'denylist'): Promise<string[]> {
   const query = `client=copilot&form=${form}`;
   const reply = await sender.get(`/registry/${registry}/v0.1/x/client-config?${query}`);
@@ -63,13 +63,13 @@ afterEach(async () => {
 it('a deny-list contains blocked versions that the caller would otherwise see', async () => {
   expect(await denied(service.as(ACME))).toEqual([]);
   await block(['com.evil/*'], { versions: '>=2' });
-  // The first source still shows the name that the second source shows too.
+  // The first source still shows the name, which the second source also has.
   for (const form of ['denylist', 'managed'])
     expect(await denied(service.as(ACME), 'main', form)).toEqual(['a2']);
   await admin().delete('/v1/blocks/test');
   expect(await denied(service.as(ACME))).toEqual([]);
   await block(['com.evil/*']);
-  // What is held for review too, and what a listed server uses, is left out.
+  // Versions held for review too, and connections of listed servers, are left out.
   for (const caller of [ACME, PLATFORM, SUPER_ADMIN])
     expect(await denied(service.as(caller))).toEqual(['a2', 'a1', 'first']);
   expect((await itemsFor(admin(), '?name=com.evil%2Fwaiting')).length).toBe(1);

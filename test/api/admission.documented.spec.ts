@@ -19,7 +19,7 @@ interface Configuration {
   admission: { webhooks: Document[] };
 }
 
-/** The blocks of the recipe whose title starts so. */
+/** The code blocks of the recipe whose title begins with this text. */
 function blocksOf(title: string, language: string): string[] {
   const recipe = RECIPES.find((one) => one.startsWith(title)) ?? '';
   return [...recipe.matchAll(/```(\w+)\n(.*?)```/gs)].flatMap(([, lang, text = '']) =>

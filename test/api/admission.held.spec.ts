@@ -22,7 +22,7 @@ const service = aService()
 const SERVER = encodeURIComponent(NAME);
 const MCP = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
 
-/** Reads of the consumer API, each with what it may answer; deny-lists and allow-lists read what blocks hold. */
+/** Reads of the consumer API with their possible answers; deny-lists and allow-lists read versions that blocks hold. */
 const READS: readonly (readonly [path: string, body?: object])[] = [
   ['v0.1/servers'],
   ['v0.1/servers?search=secret'],
@@ -53,7 +53,7 @@ const READS: readonly (readonly [path: string, body?: object])[] = [
   ['mcp', MCP('tools/call', { name: 'search_servers', arguments: { query: 'secret' } })],
   ['mcp', MCP('resources/list', {})],
 ];
-/** Registry routes that read nothing of the catalog, or write. */
+/** Registry routes that write, or read nothing from the catalog. */
 const OTHERS = /^(PUT|PATCH|DELETE) |\/(publish|validate|git-upload-pack)$/;
 
 it('no read of the consumer API or of entries shows a held version or reads its table', async () => {

@@ -40,7 +40,7 @@ describe('admitting a publication while others publish', () => {
       const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
       expect(await service.database.query(waiting)).toHaveLength(count);
     });
-  /** Runs these one after the other until each waits for the source, then lets them go on. */
+  /** Starts these one after another, waiting until each waits for the source, then lets them continue. */
   const together = async <T>(...steps: (() => Promise<T>)[]): Promise<T[]> => {
     await service.database.query('begin');
     await service.database.query(`select id from source where name = 'internal' for no key update`);
@@ -112,7 +112,7 @@ describe('admitting a publication while others publish', () => {
     const other = new pg.Client(service.database.connection);
     await other.connect();
     const [, published] = await together<Reply | undefined>(
-      // Not before the source is locked: it would be admitted at once.
+      // Not before the source is locked: otherwise it would be admitted immediately.
       async () => void (await other.query(isDue, [id])),
       () => publish(name, '1.2.0', ACME),
     );

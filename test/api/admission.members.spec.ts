@@ -74,7 +74,7 @@ const plain = <More extends Texts>(more?: More) => ({ 'README.md': 'A plugin', .
 /** None of these names is part of another. */
 const aPlugin = (namespace: string): string => `${aName(namespace)}-x`;
 const as = (claims: Document): Sender => service.as(claims);
-/** With a README, since a single folder at the top is removed. */
+/** Has a README, because a single top-level folder is removed. */
 const zipOf = (files: Texts): Buffer =>
   aZip(Object.entries(plain(files)).map(([name, data]) => ({ name, data })));
 const publish = async (name: string, version = '1.0.0', more: Document = {}): Promise<Reply> =>
@@ -98,7 +98,7 @@ async function publishWith(name: string, files: Texts, version = '1.0.0'): Promi
   expect(reply.status, reply.text).toBe(204);
 }
 
-/** Where consumers see a version: its document, list, files, archive, marketplace. */
+/** Where consumers see a version: document, list, files, archive, marketplace. */
 async function placesOf(
   name: string,
   version = '1.0.0',
@@ -221,7 +221,7 @@ describe('a block of a package', () => {
         expect(await placesOf(good)).toEqual(EVERYWHERE);
         expect([await placesOf(published), await placesOf(synced)]).toEqual([NOWHERE, NOWHERE]);
       });
-      // The source is read again: its file has changed.
+      // The source is read again, because its file has changed.
       await sync('mirror', ...documents, aSkill(aPlugin('com.more')));
       expect(await reasonsOf(synced)).toBe(`${synced}@1.0.0: block`);
       expect(await placesOf(synced)).toEqual(NOWHERE);

@@ -56,7 +56,7 @@ describe('what is held', () => {
   });
 
   it('is counted by metrics', async () => {
-    // A scrape omits what the database does not answer within a second.
+    // A scrape omits metrics that the database does not return within a second.
     const metricsShow = (...lines: string[]) =>
       within(20_000, async () => {
         const { text } = await call(`${service.internalOrigin}/metrics`);

@@ -13,7 +13,7 @@ const ACME = { org: 'acme' };
 const WRITER = { sub: 'wim', org: 'acme', role: 'writer', team: 'payments' };
 const REVIEWER = { sub: 'rita', org: 'acme', team: 'payments' };
 const SECOND = { sub: 'rolf', org: 'acme', team: 'risk' };
-/** Is in a reviewing team, but does not reach Acme's entries. */
+/** Belongs to a reviewing team, but does not cover the claims of Acme's entries. */
 const OUTSIDE = { sub: 'olga', org: 'contoso', team: 'payments' };
 const COLLEAGUE = { sub: 'carl', org: 'acme', role: 'writer' };
 
@@ -215,7 +215,7 @@ describe('managed.review', () => {
     expect((reply.json as Item).version).toBeUndefined();
     const status = await as(WRITER).patch(entryAt('server', NAME, '/status'), { status: 'deprecated' });
     expectRefused(status, 409, 'change_pending');
-    // Only reviewers who reach the new claims too may decide.
+    // Only reviewers who also cover the new claims may decide.
     expect(await itemsFor(as(SECOND))).toEqual([]);
     const [item] = await itemsFor(as(REVIEWER));
     if (!item) throw new Error('The change is not held');
@@ -251,7 +251,7 @@ describe('managed.review', () => {
     for (const sub of ['rita', 'rosa'])
       expect((await decide(as({ ...REVIEWER, sub }), change.json as Item, 'approve')).status).toBe(200);
     expect(await itemsFor(as(SECOND))).toMatchObject([{ id: item.id, claims: ACME }]);
-    // And back, after which the risk team and a publisher who left do not reach it any more.
+    // And back: the risk team and a publisher who left no longer cover its claims.
     const back = await as(WRITER).put(entryAt('server', NAME, '/claims'), { claims });
     for (const sub of ['rita', 'rosa'])
       expect((await decide(as({ ...REVIEWER, sub }), back.json as Item, 'approve')).status).toBe(200);

@@ -45,7 +45,7 @@ async function configure(service: ServiceUnderTest, ...webhooks: Document[]): Pr
   await service.reload((edited) => edited.configuration({ admission: { webhooks: all } }));
 }
 
-/** Makes webhooks that failed be asked again now. */
+/** Schedules new requests to webhooks that failed. */
 const askAgain = (service: ServiceUnderTest) =>
   service.database.query(`update admission_question set ask_at = now() where ask_at is not null`);
 
@@ -146,7 +146,7 @@ describe('an admission webhook and publications', () => {
     const reply = await publish(aName());
     expect(reply.status, reply.text).toBe(202);
     expect(reply.text).not.toContain(new URL(receiver.url).host);
-    // Redirects are not followed. A held version may have been asked about again.
+    // Redirects are not followed. The webhook may be asked again about a held version.
     expect(new Set(receiver.deliveries.map(({ path }) => path))).toEqual(new Set(['/in']));
   });
 
@@ -208,7 +208,7 @@ describe('an admission webhook and publications', () => {
     expect((await decide(service.as(REVIEWER), await heldOf(REVIEWED), 'approve')).status).toBe(200);
     expect(await isServed(free)).toBe(true);
     expect(await isServed(REVIEWED)).toBe(true);
-    // Versions that earlier tests left may be asked about again.
+    // It may be asked again about versions left by earlier tests.
     expect(askedAbout(free, REVIEWED)).toHaveLength(2);
   });
 
@@ -247,14 +247,14 @@ describe('an admission webhook and publications', () => {
   it('keeps no transaction open while it is asked, and lets one person have 10 publications waiting', async () => {
     await configure(service, { timeout: '30s' });
     const answers: ((answered: Answered) => void)[] = [];
-    // Versions that earlier tests left are asked about again.
+    // It is asked again about versions left by earlier tests.
     const earlier = names;
     receiver.answer = (delivered) =>
       Number(askedIn(delivered).name.replace('com.acme/s', '')) > earlier
         ? new Promise((resolve) => void answers.push(resolve))
         : says('admit');
     const mine = Array.from({ length: 11 }, () => publish(aName()));
-    // All others wait for the webhook, so the first answer is a refusal.
+    // All others wait for the webhook, so the first response is a refusal.
     expectRefused(await Promise.race(mine), 429, 'too_many_requests');
     expectRefused(await publish(aName(), WRITER, '/v1/entries/validate'), 429, 'too_many_requests');
     await within(PATIENCE, () => expect(answers).toHaveLength(8));
@@ -347,7 +347,7 @@ describe('an admission webhook and syncs', () => {
         .sort(),
     ).toEqual(['io.acme/bad', 'io.acme/good', 'io.acme/unclear']);
     expect(asked()[0]).toMatchObject({ source: 'mirror', version: '1.0.0', claims: {} });
-    // What has been decided is asked about no more.
+    // Nobody asks about decided versions anymore.
     const report = await sync('mirror', ...servers, aServer('io.acme/unclear', '2.0.0'));
     const rejected = { name: 'io.acme/bad', version: '1.0.0', reasons: ['admission_rejected: malware'] };
     expect(report.skipped).toMatchObject([rejected]);
@@ -395,7 +395,7 @@ describe('an admission webhook and syncs', () => {
     await sync('busy', aServer('io.busy/first'), ...many);
     await within(PATIENCE, () => expect(hanging).toHaveLength(8));
     await sync('mirror', aServer('io.acme/first'), aServer('io.acme/quick'));
-    // Each one that fails makes room for another question, of either source.
+    // Each failing question makes room for another one, from either source.
     await within(PATIENCE, () => {
       hanging.shift()?.();
       expect(askedAbout('io.acme/quick')).toHaveLength(1);

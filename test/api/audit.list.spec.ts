@@ -414,7 +414,8 @@ describe('a page that ends early', () => {
   const isOwn = (number: number) => number % 700 === 3;
   const own = Array.from({ length: HIDDEN }, (_, index) => HIDDEN - index).filter(isOwn);
   const targets = (events: readonly AuditEvent[]) => events.map(({ target }) => target.name);
-  // A second apart, as IDs of real events are some time apart, at odd milliseconds, which no round position is.
+  // A second apart, as the IDs of real events are some time apart; at odd milliseconds, which are never a round
+  // position.
   beforeAll(() =>
     shared.database.query(
       `insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)

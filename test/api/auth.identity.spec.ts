@@ -11,10 +11,10 @@ import { aService } from '../support/service.js';
 
 const LIMIT = 8;
 const CLAIMS = { org: 'acme' };
-/** May publish for Acme and review what others publish. */
+/** May publish for Acme and review other people's publications. */
 const ALICE = { sub: 'alice', org: 'acme', role: 'writer', team: 'review' };
 
-/** Both tenants introspect, and both have an `alice`. */
+/** Both tenants use introspection, and both have an `alice`. */
 const [red, blue] = [anIssuer().runs(), anIssuer().runs()];
 const service = aService({
   mode: 'full',

@@ -23,9 +23,9 @@ const published = (changes: Record<string, unknown> = {}) => ({
 });
 
 const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' });
-/** Another key of the same kid. */
+/** Another key with the same kid. */
 const other = (changes: Record<string, unknown> = {}) => published({ ...stranger, ...changes });
-/** Other keys: of the same kid, or of their own. */
+/** Other keys, with the same kid or with their own. */
 const others = (count: number, changes?: Record<string, unknown>) =>
   Array.from({ length: count }, (_, n) => other(changes ? { kid: `k${n}`, ...changes } : {}));
 

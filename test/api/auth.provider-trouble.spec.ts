@@ -37,7 +37,7 @@ function expectUnavailable(reply: Reply): void {
   expect(reply.headers).not.toHaveProperty('www-authenticate');
 }
 
-/** The timeouts of requests to providers, since a busy machine stretches what they take. */
+/** The timeouts of requests to providers, because requests take longer on a busy machine. */
 const timeouts: number[] = [];
 beforeAll(() => {
   const timeout = AbortSignal.timeout.bind(AbortSignal);
@@ -66,7 +66,7 @@ const TROUBLE: [what: string, how: () => InjectedFault][] = [
   ['redirects to an invalid URL', () => ({ redirect: 'http://[' })],
 ];
 
-/** Expects the failing provider to recover, without requests to another origin before. */
+/** Expects the failing provider to recover, without any earlier request to another origin. */
 async function expectRecovery(): Promise<void> {
   expect(elsewhere.requests).toEqual([]);
   troubled.behave();
@@ -148,7 +148,7 @@ describe('a provider whose introspection endpoint', () => {
     expectUnavailable(await reply);
     expect(new Set(timeouts)).toEqual(new Set([5 * SECOND]));
     expect(other.status).toBe(200);
-    // The failing provider has no say about another provider's token.
+    // The failing provider does not affect another provider's token.
     expectChallenge(expired, { error: 'invalid_token' });
     expect(elsewhere.requests).toEqual([]);
 

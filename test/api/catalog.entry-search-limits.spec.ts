@@ -31,7 +31,7 @@ interface Page {
 }
 
 it('a page of the ranked search ends at 1 MiB of items', async () => {
-  // A search of much that is not prepared yet may end too early.
+  // A search of a large index that is not prepared yet may end too early.
   await expect.poll(async () => (await ask('publisher=io.three')).status).toBe(200);
   const first = (await ask('publisher=io.three')).json as unknown as Page;
   expect(first.items.map(({ name }) => name)).toEqual(['io.three/xa', 'io.three/xb']);
@@ -101,7 +101,7 @@ describe('limits.searchIndexBytes', () => {
     .configuration({ limits: { searchIndexBytes: '400KiB' } })
     .runs();
   let asked = 0;
-  /** A search that was never asked for: no page is remembered. */
+  /** A search that has not been made before, so no page of it is cached. */
   const search = (registry: string) =>
     limited.send('GET', `/registry/${registry}/v0.1/x/search?q=server-5&limit=${1 + (asked++ % 100)}`);
   const statusOf = async (registry: string) => (await search(registry)).status;
@@ -112,7 +112,7 @@ describe('limits.searchIndexBytes', () => {
   it('refuses a registry whose index is larger, and no other', async () => {
     await limited.synced('small');
     await limited.synced('big');
-    // Once it is prepared, its size decides. Beside another registry, it would replace that one first.
+    // Once it is prepared, its size decides. If another registry were loaded, it would first replace that one.
     await expect
       .poll(async () => (await search('exceeds')).text, { interval: 250 })
       .not.toContain('preparing this registry');

@@ -147,7 +147,7 @@ describe('GET /x/search', () => {
     const rest = await find(`limit=9&cursor=${first.metadata.nextCursor}`);
     expect(namesIn(rest)).toEqual(['acme/github-extra', 'acme/other']);
     expect(rest.metadata).toEqual({ count: 2, corrected: ['github'] });
-    // The words of hidden entries correct nothing.
+    // Words of hidden entries are not used for corrections.
     expect((await find('q=secrett')).metadata).toEqual({ count: 0 });
     expect((await find('q=secrett', service.as(PLATFORM))).metadata).toEqual({
       count: 1,

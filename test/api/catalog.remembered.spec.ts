@@ -188,7 +188,7 @@ describe('a replica with a cached registry that another replica changes', () => 
     );
     await admin().put(entryAt('server', name, '/claims'), { claims: FOR_PLATFORM });
     const after = reader.as(ACME_DATA).get(at);
-    // Once a later request without queries is answered, this one is waiting.
+    // Once a later request that needs no queries has been answered, this one is waiting.
     await reader.as(ACME_DATA).get('/v1/me');
     tap.release();
     expect((await before).status).toBe(200);

@@ -132,7 +132,7 @@ describe('slow searches', () => {
     expect(third.headers['retry-after']).toBe('2');
     const other = service.as(reader('otto')).get(aLongSearch());
     await untilRunning(service, 3);
-    // Waits for at most 2 s. Once a later request without queries is answered, it is waiting.
+    // Waits for at most 2 s. Once a later request that needs no queries has been answered, it is waiting.
     const waiting = service.as(reader('rita')).get(search('weather'));
     await service.as(reader('rita')).get('/v1/me');
     await unlock();

@@ -436,7 +436,7 @@ describe('the servers of plugins', () => {
     identity: { command: { executable, args: args.map((value) => ({ match: 'exact', value })) } },
   });
   const IN_CODEX = {
-    // Codex would take an empty table as a ban on the servers of plugins.
+    // Codex would treat an empty table as a ban on the servers of plugins.
     mcp_servers: { none: { identity: { command: { executable: '', args: [] } } } },
     plugins: {
       'io-tools-both@acme': { mcp_servers: { left: exact(LEFT), remote: { identity: { url: REMOTE } } } },
@@ -652,13 +652,13 @@ describe('the servers of plugins', () => {
     expect(await disabled('market', service.as(SUPER_ADMIN))).toMatchObject(GONE);
     expect(await disabled()).toEqual(before);
     expect(await disabled('ide', service.as(PLATFORM))).toEqual({});
-    // Published again, it is for nobody to disable, even before it has content.
+    // Once published again, it must not be disabled for anybody, even before it has content.
     await publish({ org: 'acme' });
     for (const caller of [ACME, PLATFORM])
       expect(await disabled('market', service.as(caller))).toEqual(before);
     await remove();
     expect(await disabled()).toMatchObject(GONE);
-    // What is hidden from a caller must not change their answer.
+    // An entry that is hidden from a caller must not change their answer.
     const held = await disabled();
     await publish(TEAM);
     expect(await disabled()).toEqual(held);

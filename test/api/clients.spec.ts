@@ -34,7 +34,7 @@ describe('a client with a token', () => {
     const reply = await service.as(READER).get(path);
     expect(reply.status).toBe(status);
     if (status === 200) expect(reply.text).toMatch(/io\.github\.example|"default"/);
-    // What no registry of this kind has is refused without a token; every other route requires one.
+    // Paths that no registry has are refused without a token; every other route requires one.
     const without = await service.get(path);
     if (status === 200) expectRefused(without, 401, 'token_missing');
     else expectRefused(without, status, status === 501 ? 'use_admin_api' : 'route_not_found');

@@ -85,7 +85,7 @@ describe('reload of the configuration', () => {
     await service.reload();
     const replica = service.replica();
     const changes = await whileLocked('true', async () => {
-      // As a change through the API does.
+      // Like a change through the API.
       await service.database.query('select pg_advisory_xact_lock_shared(7264018532)');
       await replica.start();
       return (await service.reload()).changes;

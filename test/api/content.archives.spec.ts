@@ -39,14 +39,14 @@ const SKILL: ZipEntry = { name: 'SKILL.md', data: 'skill' };
 const zip = (...entries: ZipEntry[]) => aZip([SKILL, ...entries]);
 const tar = (...entries: TarEntry[]) => aTarGz([{ name: 'SKILL.md', data: 'skill' }, ...entries]);
 const many = (count: number) => Array.from({ length: count }, (_, index) => ({ name: `file-${index}` }));
-/** A path of so many bytes. */
+/** A path with this many bytes. */
 const pathOf = (bytes: number) => `${'d/'.repeat((bytes - 2) / 2)}${'f'.repeat(2 - (bytes % 2))}`;
 
 const aLink = (name: string, target: string): ZipEntry => ({ name, data: target, mode: 0o120777 });
-/** So many links, each to the one before it, the first to SKILL.md. */
+/** This many links: each points to the one before it, the first to SKILL.md. */
 const links = (count: number) =>
   Array.from({ length: count }, (_, index) => aLink(`l${index + 1}`, index === 0 ? 'SKILL.md' : `l${index}`));
-/** Folders with two links to the one before. */
+/** Folders, each with two links to the previous one. */
 const doubling = (count: number) =>
   Array.from({ length: count }, (_, index) =>
     ['a', 'b'].map((name) => aLink(`d${index + 1}/${name}`, `../d${index}`)),
@@ -203,7 +203,7 @@ const TOO_LARGE: readonly Hostile[] = [
     /2048 files/,
   ],
   ['tar with a long path', () => tar({ name: pathOf(514) }), /512 bytes/],
-  // These took hours.
+  // Without limits, these took hours.
   [
     'zip with a folder of 64 KB of slashes',
     () => zip({ name: `x${'/'.repeat(65_000)}x/`, data: '', mode: 0o040755 }),
@@ -219,7 +219,7 @@ const TOO_LARGE: readonly Hostile[] = [
     () => tar({ name: 'a', pax: { path: SLASHES.slice(0, -1) } }),
     /512 bytes/,
   ],
-  // These took gigabytes.
+  // Without limits, these took gigabytes.
   [
     'zip with many deep folders',
     () => zip(...deep.map((name) => ({ name, data: '', mode: 0o040755 }))),

@@ -25,7 +25,7 @@ const HOUR = 60 * 60_000;
 
 const git = aGitServer().runs();
 const repository = git.repository('acme');
-/** Only requests to these are counted, since content of the others is fetched again at times. */
+/** Only requests to these paths are counted, because other content is fetched again at times. */
 const [curated, shared] = [git.repository('curated'), git.repository('shared')];
 const oci = new OciServer().runs();
 const scanner = new Receiver().runs();
@@ -74,7 +74,7 @@ async function contentOf(name: string, version = '1.0.0', at: ServiceUnderTest =
   return (reply.json as { content: Content }).content;
 }
 
-/** Waits until the content was fetched, or could not be. */
+/** Waits until the content was fetched, or fetching it failed. */
 async function fetched(name: string): Promise<Content> {
   await within(20_000, async () => expect((await contentOf(name)).status).not.toBe('pending'));
   return contentOf(name);
@@ -91,7 +91,7 @@ function publishesAll<Row extends readonly unknown[]>(
       const name = names.get(row[0]) ?? '';
       await publish(name, await packageOf(name, row));
     }
-    // Later tests change what the servers answer.
+    // Later tests change the servers' responses.
     for (const name of names.values()) await fetched(name);
   });
   return names;
@@ -580,7 +580,7 @@ describe('fetching', () => {
     );
     expect(stored).toBeGreaterThan(0);
     expect(failed).toBeGreaterThan(0);
-    // A scrape leaves out what the database does not answer within a second.
+    // A scrape omits metrics that the database does not return within a second.
     await expect.poll(() => figure('registry_content_stored_bytes')).toBe(stored);
     await expect.poll(() => figure('registry_content_limit_bytes')).toBe(10 * 1024 ** 3);
     await expect.poll(() => figure('registry_content_fetches{status="failed"}')).toBe(failed);

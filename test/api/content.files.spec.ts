@@ -89,7 +89,7 @@ describe('the list of the files of a version', () => {
     const eight = Array.from({ length: 8 }, () => service.get(`${at(name, '1.0.0')}/files`));
     try {
       await expect.poll(() => waitingStatements(service.database)).toBe(4);
-      // Time for more to arrive; a lock that is held for longer ends the four with 503.
+      // Time for further requests to arrive; holding the lock longer would end the four with 503.
       await pause(500);
       expect(await waitingStatements(service.database)).toBeLessThanOrEqual(4);
     } finally {

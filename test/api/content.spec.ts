@@ -115,7 +115,7 @@ describe('the content of a version', () => {
     const uploading = upload(writer('blue'), name, archiveOf(name));
     try {
       await expect.poll(() => waitingStatements(service.database)).toBe(1);
-      // Changes of blocks wait for shared advisory locks, which publications hold.
+      // Changes to blocks wait for shared advisory locks, which publications hold.
       const held = await service.database.query(
         `select from pg_locks where locktype = 'advisory' and mode = 'ShareLock' and granted
          and database = (select oid from pg_database where datname = current_database())`,

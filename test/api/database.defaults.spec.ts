@@ -28,7 +28,7 @@ const DEFAULTS: Record<string, string> = {
   lock_timeout: '1ms',
   statement_timeout: '1ms',
   idle_in_transaction_session_timeout: '1ms',
-  // Shorter ones end a connection before it can set its own.
+  // With shorter timeouts, a connection would end before it can set its own.
   idle_session_timeout: '1s',
   transaction_timeout: '1s',
   array_nulls: 'off',
@@ -116,7 +116,7 @@ describe('locks of other sessions', () => {
   it('that deadlock with a publication make it start again', async () => {
     const { database } = service;
     const name = aName();
-    // The publication is the one that notices, after the other session has asked for its lock.
+    // The publication detects the deadlock, after the other session has requested its lock.
     await database.query(`alter database ${database.database} set deadlock_timeout = '3s'`);
     await service.restart();
     await database.query(`set deadlock_timeout = '1h'`);

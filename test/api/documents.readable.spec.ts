@@ -73,7 +73,7 @@ describe('a document that not every client could read', () => {
       const { skipped } = await service.synced(source);
       for (const [index, [what, , problem]] of UNREADABLE.entries()) {
         const found = skipped.filter(({ name }) => String(name).endsWith(`bad-${index}`));
-        // Of a document with too many values nothing is read, not even its name.
+        // If a document has too many values, nothing is read from it, not even its name.
         const nameless = skipped.filter(({ reasons }) => String(reasons).startsWith(problem));
         for (const { reasons } of found) expect(String(reasons), what).toContain(problem);
         expect(Math.max(found.length, nameless.length), what).toBe(TYPES.length);
@@ -137,7 +137,7 @@ describe('a Kubernetes object that not every client could read', () => {
   });
 });
 
-/** Every route that stores what a PUT or POST gives and serves it again, with a valid body. */
+/** Every route that stores data from a PUT or POST and serves it again, with a valid body. */
 const STORED: readonly (readonly [method: 'put' | 'post', path: string, body: Document])[] = [
   ['put', '/v1/sources/s', { git: { repository: 'https://git.example.com/a.git', branch: 'main', path: 'r.json' }, syncPolicy: { interval: '30m' }, filter: { names: { include: ['a/*'], exclude: ['b'] }, tags: { include: ['t'] } }, claims: { org: 'acme', team: ['a'] } }],
   ['put', '/v1/sources/s', { api: { endpoint: 'https://registry.example.com/x' }, syncPolicy: { interval: '30m' }, admission: { rules: [{ names: ['a/*'], action: 'reject', reason: 'why' }], rewrite: [{ registryType: 'npm', registryBaseUrl: 'https://npm.example.com/x' }] } }],

@@ -156,9 +156,9 @@ describe('concurrent changes of one name', () => {
   });
 
   /**
-   * Sends all actions at once, but the first one earlier by some milliseconds, or each after the answer to the one before,
-   * so that the order varies on every machine; checks that answers and final state are serializable, and returns them as
-   * text.
+   * Runs all actions concurrently, with one started some milliseconds earlier or each started after the previous
+   * response, so that the order varies on every machine. Checks that answers and final state are serializable, and
+   * returns them as text.
    */
   async function race(
     name: string,

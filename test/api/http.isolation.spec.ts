@@ -223,7 +223,7 @@ it('mangled requests do not change the answers of the requests beside them', asy
       expect(status === 500 ? text : '', JSON.stringify(mangled[index])).toBe('');
     await raw;
   }
-  // The refusals beside mangled ones are recorded, in the same batches.
+  // Refusals of valid requests are recorded in the same batches as those of mangled ones.
   await within(20_000, async () => {
     const recorded = new Set(
       (await auditOf(service.as(SUPER_ADMIN), 'outcome=refused')).map((event) => event.requestId),

@@ -466,7 +466,7 @@ describe('the objects of another view', () => {
         const refused = await answer(data(), object);
         expect(refused, id).toEqual(await answer(data(), unknown));
         expect(refused.text).toContain('not our ref OBJECT');
-        // Only the tip is advertised; protocol 2 accepts every object of the repository.
+        // Only the tip is advertised; protocol 2 accepts every object in the repository.
         if (id === 'HEAD' || version === 2) expect((await answer(platform(), object)).text).toContain('PACK');
       }
     }

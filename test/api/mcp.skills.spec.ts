@@ -31,7 +31,7 @@ const GREET: Files = {
   'SKILL.md': manifest('greet', 'license: MIT\nmetadata: { since: 2020-01-01, version: "1.10" }\n'),
   'references/A b.md': '\uFEFFGuide ü',
   'data.bin': BINARY,
-  // Encoded in several slices, which divide characters.
+  // Encoded in several slices that split characters.
   'long.md': `x${'ü€😀"\\\n'.repeat(60_000)}`,
   'long.bin': Buffer.alloc(1_000_001, 0xfe),
   // As JSON text it would have six times as many bytes.
@@ -104,7 +104,7 @@ describe.each(ERAS)('the skills extension in protocol $protocol', ({ negotiation
     expect(hints).toEqual(negotiation ? { ttlMs: 0, cacheScope: 'private' } : {});
     for (const [path, content] of Object.entries(GREET)) {
       const file = await skills.read(skill, path);
-      // Vitest compares megabytes for seconds.
+      // Vitest would take seconds to compare megabytes.
       const isSame = Buffer.from(content).equals(file.bytes);
       expect({ path, verified: file.verified, isSame }).toEqual({ path, verified: true, isSame: true });
     }

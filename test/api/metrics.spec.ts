@@ -23,7 +23,7 @@ describe('service metrics', () => {
     .runs();
   const ask = (method = 'GET') => call(`${service.internalOrigin}/metrics`, { method });
   const figures = async () => figuresIn(await ask());
-  /** A scrape leaves out the figures of sources that the database does not return within a second. */
+  /** A scrape omits source metrics that the database does not return within a second. */
   const sourceFigures = async () => {
     let found = new Map<string, number>();
     await within(20_000, async () => {
@@ -86,7 +86,7 @@ describe('service metrics', () => {
   it('count unchanged runs, failed runs and consecutive failures', async () => {
     const grown = await growth([runs('unchanged'), runs('complete')], () => service.synced('tools'));
     const hasGrown = async () => (await grown()).map((runs) => runs > 0);
-    // The change of the file in the test before may cause another run.
+    // The previous test's change to the file may cause another run.
     await expect.poll(hasGrown).toEqual([true, false]);
     const before = await sourceFigures();
     const success = `registry_source_last_success_timestamp_seconds{source="tools",kind="file"}`;

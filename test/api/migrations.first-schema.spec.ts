@@ -18,8 +18,9 @@ import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
 
 /**
- * What the program stored with the first schema, and its answers. Until that schema is released, record them
- * again with `RECORD_FIRST_SCHEMA=1 npx vitest run test/api/migrations.first-schema.spec.ts`.
+ * The data that the program stored with the first schema, and its responses.
+ * Until that schema is released, record them again with `RECORD_FIRST_SCHEMA=1 npx vitest run
+ * test/api/migrations.first-schema.spec.ts`.
  */
 const FILE = join(import.meta.dirname, 'migrations.first-schema.json');
 interface Recorded {
@@ -154,7 +155,7 @@ describe('a database of the first schema', () => {
   });
 });
 
-/** Moves all times, and the IDs that contain one, so that nothing is old enough to be deleted. */
+/** Shifts all times, and the IDs that contain one, so that nothing is old enough to be deleted. */
 function later(text: string, byMs: number): string {
   return text
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)/g, (time) =>
@@ -210,7 +211,7 @@ async function publish(body: Document, by: Document = SUPER_ADMIN, status = 201)
   done(await service.as(by).post('/v1/entries', body), status);
 }
 
-/** Has the program write rows of each kind, and records them. */
+/** Makes the program write rows of each kind, and records them. */
 async function record(): Promise<void> {
   await service.reload();
   await publish({ server: aServer('io.acme/made'), claims: { org: ['acme'], team: 'red' } });

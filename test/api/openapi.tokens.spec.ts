@@ -89,7 +89,7 @@ describe('the OpenAPI document in oauth mode', () => {
     expect((await service.get('/openapi.json')).text).toBe(before);
   });
 
-  // Swagger orders keys by how many documents the process made before, which depends on the files that ran earlier.
+  // Swagger's key order depends on how many documents the process has created, and thus on which files ran earlier.
   it('lists the type of a property first', async () => {
     const { components } = await documentOf(service);
     const properties = Object.values(components.schemas).flatMap((schema) =>

@@ -9,7 +9,7 @@ import { aFolder } from '../support/folder.js';
 const ROOT = resolve(import.meta.dirname, '../..');
 const REFUSED = /it redirects, and 127\.0\.0\.1 is at a private address, which is not allowed here$/;
 
-/** In a network namespace, where root may make one, or a user may become root of one. */
+/** Runs in a network namespace, if root may create one, or a user may become root in one. */
 async function inNamespace(...command: string[]): Promise<string> {
   const asUser = process.getuid?.() === 0 ? [] : ['--map-root-user'];
   const { stdout } = await promisify(execFile)('unshare', [...asUser, '--net', '--mount', ...command]);

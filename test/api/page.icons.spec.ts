@@ -6,7 +6,7 @@ import { close, listen, urlOf } from '../support/loopback.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-/** A PNG file as far as its header; the rest is never decoded here. */
+/** A PNG file's header; nothing after it is decoded here. */
 function png(width: number, height = width, bytes = 200): Buffer {
   const picture = Buffer.alloc(bytes);
   picture.write('\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'latin1');
@@ -40,7 +40,7 @@ const icons = createServer(({ url, headers }, response) => {
   if (url === '/moved.png') return void response.writeHead(302, { Location: '/good.png' }).end();
   if (url === '/away.png') return void response.writeHead(302, { Location: `${elsewhere}/good.png` }).end();
   const file = FILES[(url ?? '').replace(/\?.*/, '')];
-  // The stated type is never believed.
+  // The server never trusts the declared type.
   response.writeHead(file === undefined ? 404 : 200, { 'Content-Type': 'image/png' }).end(file);
 });
 const other = createServer(({ url, headers }, response) => {

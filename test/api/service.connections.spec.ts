@@ -41,7 +41,7 @@ const search = () => service.get('/registry/main/x/search?q=file');
 const publish = () => service.post('/v1/entries', { server: aServer(aName()) });
 const internal = async (path: string) => (await call(`${service.internalOrigin}${path}`)).status;
 
-/** Leaves the server this many connections, until `address.accept()`. */
+/** Leaves the server this many connections until `address.accept()`. */
 function leave(connections: number): void {
   address.refuse(TOO_MANY_CONNECTIONS, connections);
   address.leadTo(service.database);

@@ -31,7 +31,7 @@ async function read(tree: Tree) {
   return service.synced('main');
 }
 
-/** A configuration that names a thousand files, which do not exist. */
+/** A configuration that references a thousand files, which do not exist. */
 const namingHooks = (name: string) =>
   JSON.stringify({
     hooks: Array.from({ length: 1_000 }, (_, index) => `\${CLAUDE_PLUGIN_ROOT}/${name}-${index}`),
@@ -148,7 +148,7 @@ describe('a hostile marketplace', () => {
       ...listed({ ...entry, hooks: Array.from({ length: 200_000 }, () => './h.json') }),
       'p/h.json': namingHooks('f'),
     });
-    // What it lists makes its manifest large.
+    // The listed components make its manifest large.
     expect(report).toMatchObject({ status: 'complete', counts: { entries: 1, skipped: 1 } });
   });
 

@@ -115,7 +115,7 @@ describe('a sync requested while a replica takes the source', () => {
     const { database } = service;
     await database.query(`update source_sync set next_run_at = now() + interval '5 seconds'`);
     await database.query('begin');
-    // Sources are still found, but not taken.
+    // Sources are still found, but not leased.
     await database.query('lock table source_sync in exclusive mode');
     const taking = async () => {
       // Within a transaction, the view stays as it was first read.
@@ -160,7 +160,7 @@ describe('looking for due sources', () => {
     await database.query('analyze source, source_sync');
   });
   afterAll(() => database.drop());
-  // TypeORM adds the number of rows to the answer of an update.
+  // TypeORM adds the number of rows to the result of an update.
   const query = async (sql: string, values?: unknown[]) => {
     const rows = await database.query(sql, values);
     return sql.startsWith('update') ? [rows, rows.length] : rows;

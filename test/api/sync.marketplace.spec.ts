@@ -25,7 +25,7 @@ const marketplace = (plugins: readonly Document[]): Tree => ({
 });
 const SHA = 'a'.repeat(40);
 
-/** What Acme's marketplace lists; `otherCommit` is known once the repository exists. */
+/** The plugins in Acme's marketplace; `otherCommit` is known once the repository exists. */
 const plugins = (): Document[] => [
   { name: 'code-review', source: './plugins/review', category: 'development', tags: ['git'] },
   {
@@ -191,7 +191,7 @@ describe('a filter and admission', () => {
     await service.restart((edited) =>
       edited.source('main', { ...source, admission: { changed: 'hold', newNames: 'hold' } }),
     );
-    // The first sync with these settings knows its names.
+    // The first sync with these settings knows the names.
     await service.synced('main');
   });
 

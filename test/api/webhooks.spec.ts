@@ -303,7 +303,7 @@ describe('the administration of webhooks', () => {
 
   it('lists the last deliveries, newest first, page by page', async () => {
     const name = aName();
-    // Not tried again until it is resumed.
+    // It is not tried again until it is resumed.
     failOnce(name, '2.0.0', { status: 500, headers: { 'retry-after': '3600' } });
     await configure(siem({ url: `${receiver.url}/${TOKEN}` }));
     await publish(name);

@@ -44,7 +44,7 @@ const caughtUp = () =>
     );
     expect(rows).toHaveLength(1);
   });
-/** What was sent since the last call. */
+/** The messages sent since the last call. */
 const sent = async () => {
   await caughtUp();
   return receiver.deliveries.splice(0).map(({ event }) => `${event.type} ${event.subject}`);
@@ -136,7 +136,7 @@ describe('a webhook with `as`', () => {
   });
 
   it('receives nothing about an entry that is hidden by the time its receiver works again', async () => {
-    // Not tried again until it is resumed.
+    // It is not tried again until it is resumed.
     receiver.answer = () => ({ status: 500, headers: { 'retry-after': '3600' } });
     const name = aName();
     await publish(name);
@@ -155,7 +155,7 @@ describe('a webhook with `as`', () => {
     receiver.answer = (_, count) => (count === 5 ? { status: 500 } : undefined);
     await service.rewrite('tools', { servers: [aServer('com.acme/tool'), ...many] });
     await service.synced('tools');
-    // Nothing but the sync may lead to another comparison.
+    // Only the sync may cause another comparison.
     await within(20_000, () =>
       expect(new Set(receiver.received().filter((one) => one.startsWith('entry.added '))).size).toBe(
         many.length,

@@ -78,7 +78,7 @@ function heldItemOf(text: string): object {
   };
 }
 
-/** What a host of icons may answer beside pictures. */
+/** Responses that an icon host might send instead of an image. */
 const HOSTILE_ICONS: readonly (readonly [what: string, type: string, body: string])[] = [
   [
     'SVG with a script',

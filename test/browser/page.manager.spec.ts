@@ -97,7 +97,7 @@ describe('web UI: manager', () => {
         .last()
         .innerText(),
     ).toContain('http');
-    // Once, at the field, which has the focus.
+    // Shown once, at the field, which has the focus.
     expect(await manager.main.locator('.refusal').innerText()).not.toContain('endpoint');
     expect(
       await manager.page.getByLabel('Endpoint').evaluate((field) => field === document.activeElement),
@@ -209,7 +209,7 @@ describe('web UI: manager', () => {
     await manager.page.getByText('The source can be read: 471 versions, 3 skipped as invalid.').waitFor();
     await manager.page.getByText('Format: plugin marketplace.').waitFor();
     await manager.page.getByText('io.acme/broken').waitFor();
-    // A result of other settings would mislead.
+    // A result for other settings would be misleading.
     await manager.page.getByLabel('Endpoint').fill('https://other.invalid');
     expect(await manager.page.getByText('The source can be read').count()).toBe(0);
     await manager.page.unrouteAll({ behavior: 'wait' });

@@ -126,7 +126,7 @@ describe('web UI: publisher', () => {
     const asked = publisher.page.waitForResponse(/\/v1\/entries[/?]/);
     await publisher.goTo('/catalogue/acme/server/com.example.platform%2Flogs');
     await publisher.link('Who sees this').waitFor();
-    // Nobody publishes it here, which is no error.
+    // Nobody publishes it here, which is not an error.
     expect((await asked).status()).toBe(200);
     expect(await publisher.link('New version').isVisible()).toBe(false);
     await publisher.goTo(`/catalogue/acme/server/${encodeURIComponent(NAME)}`);

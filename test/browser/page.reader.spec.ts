@@ -361,7 +361,7 @@ describe('web UI: reader', () => {
     expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(
       /^claude mcp remove --scope user ledger 2>\/dev\/null\nclaude mcp add --scope user --env LEDGER_URL=https:\/\/ledger.example --env LEDGER_TOKEN=a-secret --transport stdio ledger -- docker run /,
     );
-    // Others read the file of a project, which has the same name for the server.
+    // The other clients read a project file, which uses the same name for the server.
     await page.getByLabel('Install it').selectOption('project');
     expect(await command.textContent()).not.toContain('a-secret');
     await page.getByText('Or add this to').click();

@@ -32,7 +32,7 @@ const ODD = 0;
 
 interface Row {
   olds: string[];
-  /** Absent: the names stay. */
+  /** If absent, the names stay the same. */
   successor: string | undefined;
 }
 

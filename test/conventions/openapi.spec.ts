@@ -26,7 +26,7 @@ import { aService } from '../support/service.js';
 const SUPER_ADMIN = { org: 'acme', team: ['platform', 'data'], role: 'super-admin' };
 
 const folder = aFolder();
-// Provides everything that the examples in the document's paths name.
+// Creates everything that the examples in the document's paths refer to.
 const service = aService({ mode: 'full' })
   .source('catalog', {
     servers: [aServer('io.github.example/weather')],
@@ -118,7 +118,7 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** What generators of clients need, beyond a valid document. */
+/** Properties that client generators need, beyond a valid document. */
 describe('for generators the OpenAPI document', () => {
   const bodyOf = ({ requestBody }: Operation) => requestBody?.content['application/json']?.schema;
   const named = ({ $ref = '' }: Schema) => document.components.schemas[$ref.replace(/.*\//, '')];

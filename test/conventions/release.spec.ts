@@ -41,7 +41,7 @@ describe('a release', () => {
     expect(code).not.toBe(0);
     return output;
   };
-  // Without the build of `npm run release`.
+  // Skips the build of `npm run release`.
   const release = (npm = '') => run('env', `npm_execpath=${npm}`, process.execPath, 'scripts/release.mjs');
 
   const commit = async () => {
@@ -113,7 +113,7 @@ describe('a release', () => {
       components: { name: string }[];
     };
     const billed = bill.components.map(({ name }) => name);
-    // A dependency, a dependency's dependency, and development tools.
+    // A dependency, its dependency, and development tools.
     expect(['pg', 'pg-pool', 'typescript', 'vitest'].filter((name) => billed.includes(name))).toEqual([
       'pg',
       'pg-pool',

@@ -55,7 +55,7 @@ const WRITES_NOTHING = [
 /** Status for a body meant for another route. */
 const ANSWERS: readonly [RegExp, number][] = [
   [/git-upload-pack$/, 415],
-  // The resource is one of the configuration.
+  // The resource is from the configuration.
   [/(sources|registries)\/.*\/(test|access)$/, 403],
   [/oidc$|^POST .*(mcp|blocks\/preview)$/, 400],
   [/^(PUT|PATCH|DELETE) .*mcp$/, 405],

@@ -30,11 +30,11 @@ describe('a SQL statement', () => {
     expect(users.sort()).toEqual([
       // Registers the entity.
       'app/entities.ts',
-      // Deny-lists, which name blocked versions (reference/client-config).
+      // Deny-lists, which contain blocked versions (reference/client-config).
       'catalog/blocked-versions.queries.ts',
       // Fetches content that held versions wait for.
       'content/content-fetch.queries.ts',
-      // Keeps files that a held version has.
+      // Keeps the files of held versions.
       'content/content-store.queries.ts',
       'content/content.entity.ts',
       // Gives held versions the content that their sync has stored.

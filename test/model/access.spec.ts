@@ -25,7 +25,7 @@ const STATES = Number(process.env['MODEL_STATES'] ?? inSoak(20_000, 24));
 const EXPLAINED = process.env['MODEL_STATES'] === undefined ? inSoak(1, 6) : 1;
 const BATCHES_A_ROUND = inSoak(10, 2);
 const STATES_A_BATCH = inSoak(50, 12);
-/** Of one round, which includes shrinking a failure. A round without a failure takes a small part of it. */
+/** Time limit of one round, including shrinking a failure. A round without a failure takes a small part of it. */
 const ROUND_MS = 500_000;
 
 // A failure prints its seed: MODEL_SEED=… npx vitest run test/model draws the same states.

@@ -76,7 +76,7 @@ const contentWith = (members: Document) =>
   'hooks' in members ? 'hooks' : 'servers' in members ? 'pad' : 'unreadable' in members ? 'broken' : 'plain';
 const isMirrored = (key: string) => MIRRORED.includes(partsOf(key)[0]);
 
-/** What reference/admission says, for the settings of this test. Time is in days. */
+/** The rules of reference/admission for the settings of this test. Time is in days. */
 class Reference {
   day = 0;
   readonly upstream = new Map<string, number>();
@@ -320,7 +320,7 @@ it(`every answer equals the reference, in ${STEPS} random steps`, async () => {
     );
   const sync = async () => {
     const servers = [...reference.upstream].map(([key, variant]) => aDocument(key, variant));
-    // Unchanged content would not be judged again, and waiting for due versions takes seconds, too slow for this test.
+    // Unchanged content would not be judged again, and waiting for due versions takes seconds: too slow for this test.
     syncs += 1;
     await service.rewrite('mirror', {
       text: `${JSON.stringify(aCatalogue(servers))}${' '.repeat(syncs % 1_000)}`,
@@ -406,7 +406,7 @@ it(`every answer equals the reference, in ${STEPS} random steps`, async () => {
     ]);
     const what = `step ${step} of MODEL_SEED=${seed}: ${action.name}`;
     await action();
-    // What needs no review is released just after its content is stored.
+    // Publications that need no review are released just after their content is stored.
     if (action === upload)
       await within(10_000, async () => expect(await served(), what).toEqual(reference.shownVersions()));
     expect({ what, served: await served() }).toEqual({ what, served: reference.shownVersions() });

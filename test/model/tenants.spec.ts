@@ -33,18 +33,18 @@ const SHIPPED = { NODE_OPTIONS: '--max-old-space-size=256', MALLOC_MMAP_THRESHOL
 const PEAK_MIB = 400;
 /** A failure prints its seed: MODEL_SEED=… npx vitest run test/model/tenants.spec.ts sends the same requests. */
 const seed = Number(process.env['MODEL_SEED'] ?? inSoak(randomInt(2 ** 31), 7));
-/** Stands in everything of blue, and in no request of red. */
+/** A text in all of blue's resources, and in no request from red. */
 const SECRET = 'indigo';
 
 interface Question {
   readonly method?: string;
   readonly path: string;
   readonly body?: unknown;
-  /** Dates and ETag of this answer come from the request itself or from blue's own changes. */
+  /** Responses whose dates and ETag come from the request itself or from blue's own changes. */
   readonly isChanged?: boolean;
-  /** Read to its end: its pages may end early, when their time is up. */
+  /** A list that is read to its end, because its pages may end early when their time is up. */
   readonly isPaged?: boolean;
-  /** Answers that a limit shared by all tenants may give instead (`docs/security.md`). */
+  /** Responses that a limit shared by all tenants may cause instead (`docs/security.md`). */
   readonly orElse?: readonly string[];
 }
 
@@ -60,7 +60,7 @@ const aBlueServer = (name: string, version = '1.0.0') =>
     packages: [{ registryType: 'npm', identifier: name, version, transport: { type: 'stdio' } }],
   });
 
-/** Everything blue's callers ask, in this order, each caller beside the others. */
+/** All requests of blue's callers; each caller sends them in this order, concurrently with the others. */
 const QUESTIONS: Record<TenantRole, (until: string) => readonly Question[]> = {
   reader: () => [
     ...LISTS.flatMap((below) => [
@@ -176,7 +176,7 @@ describe('a tenant', () => {
         tokens[`${org} ${role}`] = issuer.sign({
           sub: `${org}-${role}`,
           org,
-          // Managers see every entry of what they manage, so nobody manages what is shared.
+          // Managers see every entry of their resources, so nobody manages shared ones.
           ...(role === 'reader' || role === 'writer' ? { area: 'shared' } : {}),
           role,
           ...(org === 'red' ? { n: HELD_VALUES } : { team: SECRET }),
@@ -281,7 +281,7 @@ describe('a tenant', () => {
     return callWith(origin + path, method, { headers: { ...authorization, ...headers }, body });
   }
 
-  /** What blue's caller gets, without what differs between equal answers. */
+  /** The response to blue's caller, without the parts that differ between equal responses. */
   async function answered(by: TenantRole, question: Question): Promise<string> {
     const { method = 'GET', path, body, isChanged = false, isPaged = false, orElse = [] } = question;
     const reply = await send('blue', { by, method, path, body });
@@ -317,7 +317,7 @@ describe('a tenant', () => {
     );
     const times = { alone: [] as number[], beside: [] as number[] };
     const alone = new Map<string, string>();
-    /** Asks everything once, each caller's questions in their order. */
+    /** Sends every request once, each caller's requests in order. */
     const askAll = (into: number[], whenAnswered: (key: string, answer: string) => void) =>
       Promise.all(
         TENANT_ROLES.map(async (role) => {
@@ -396,7 +396,7 @@ describe('a tenant', () => {
 const OWN_HEADERS = ['date', 'x-request-id', 'content-length'];
 const EVERYTHING = { depth: null, breakLength: 160, maxStringLength: null, maxArrayLength: null } as const;
 
-/** Both from shortly before they differ. */
+/** Values from shortly before the difference. */
 function differing(expected: string, answer: string): object {
   let from = 0;
   while (expected[from] === answer[from] && from < expected.length) from += 1;
@@ -414,7 +414,10 @@ function outcomeOf(reply: Reply | NodeJS.ErrnoException): string {
   return code === undefined ? `${reply.status}` : `${reply.status} ${code}`;
 }
 
-/** An answer below 500, a documented 501, or a limit that says when to try again. A refused body may end the connection. */
+/**
+ * Expects a response below 500, a documented 501, or a limit that says when to retry. A refused body may end the
+ * connection.
+ */
 function isExpected(reply: Reply | NodeJS.ErrnoException): boolean {
   if (!('status' in reply)) return reply.code === 'ECONNRESET' || reply.code === 'EPIPE';
   if (reply.status === 429 || reply.status === 503) return reply.headers['retry-after'] !== undefined;

@@ -33,7 +33,10 @@ const service = aService({ mode: 'full' })
   .registry('side', { sources: ['published'], claims: CONTOSO })
   .runs();
 
-/** The webhooks, by the path of their URL; without a registry they follow each one that their claims enter. */
+/**
+ * The webhooks, by the path of their URL. Without a registry, a webhook follows every registry that its claims may
+ * enter.
+ */
 const FOLLOWED: Readonly<Record<string, { claims: Document; registry?: string }>> = {
   main: { claims: ACME, registry: 'main' },
   all: { claims: ACME },
@@ -82,7 +85,7 @@ it(`a webhook with \`as\` is sent exactly the changes of its view, in ${STEPS} r
     const name = anEntry();
     if (!name) return;
     const [version = '', ...rest] = entries.get(name) ?? [];
-    // A block may hold it.
+    // May be held by a block.
     expect([204, 404]).toContain((await admin.send('DELETE', `${path(name)}/versions/${version}`)).status);
     if (rest.length > 0) entries.set(name, rest);
     else entries.delete(name);
@@ -134,7 +137,7 @@ it(`a webhook with \`as\` is sent exactly the changes of its view, in ${STEPS} r
   expect(receiver.deliveries).toEqual([]);
 
   let handled = 0;
-  /** Applies what was sent since the last call; a message that contradicts the ones before is returned. */
+  /** Applies the messages sent since the last call; returns a message that contradicts earlier ones. */
   const apply = (): string[] =>
     receiver.deliveries.slice(handled).flatMap(({ path: sentTo, event }) => {
       handled += 1;

@@ -246,10 +246,10 @@ const upload = (by: Caller, name: string, body: Buffer) =>
     'Content-Type': 'application/octet-stream',
   });
 
-/** What the attackers' requests were answered with; 0: the connection was closed. */
+/** The statuses of the attackers' responses; 0 if the connection was closed. */
 type Statuses = Set<number>;
 
-/** Sends requests until the time is up, many at once, by all persons in turn. */
+/** Sends requests until the time is up, many concurrently, from all persons in turn. */
 async function flood(
   atOnce: number,
   ask: (person: string, number: number) => Promise<number>,
@@ -269,7 +269,7 @@ async function flood(
 }
 
 interface Slowly {
-  /** Sent again and again. */
+  /** Sent repeatedly. */
   readonly trickle?: Buffer;
   /** Ends no sooner than this. */
   readonly until?: () => Promise<unknown>;
@@ -316,7 +316,7 @@ const pkt = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')
 
 interface Attack {
   readonly run: () => Promise<Statuses>;
-  /** Among the answers, so that the attack is one. */
+  /** One of the responses shows that the attack works. */
   readonly answered: readonly number[];
 }
 
@@ -573,7 +573,7 @@ function peakMiB(): number {
   return Number(peak) / 1_024;
 }
 
-/** Reads until stopped; returns what was not answered with 200. */
+/** Reads until stopped; returns the requests that did not get 200. */
 function neighbour(): () => Promise<{ answered: number; failed: string[] }> {
   const { get } = as({ sub: 'blue', ...BLUE }, NEIGHBOUR);
   const failed: string[] = [];

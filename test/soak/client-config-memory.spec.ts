@@ -14,7 +14,7 @@ const MIB = 1024 * 1024;
 const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor'];
 const CONFIG = '/registry/default/v0.1/x/client-config?client=';
 const LARGE = 40;
-/** How many of them are published instead of copied. */
+/** Number of servers that are published instead of copied. */
 const PUBLISHED = LARGE;
 const LONG = 180;
 const SLOW = 10;

@@ -50,7 +50,7 @@ export async function served(sender: Sender, registry = 'main'): Promise<string[
 
 const COLUMNS = ['first_seen_at', 'published_at', 'due_at'];
 
-/** Lets time pass for everything that is held: as if it had been seen and published earlier. */
+/** Simulates the passage of time for everything held, as if it had been seen and published earlier. */
 export async function passTime(
   { database }: Pick<ServiceUnderTest, 'database'>,
   interval: string,

@@ -1,7 +1,7 @@
 import type { Document } from './documents.js';
 import type { ServiceUnderTest } from './service.js';
 
-/** What a git source made of a skill or plugin, as the admin API shows it. */
+/** A skill or plugin derived by a git source, as the admin API shows it. */
 export interface DerivedEntry {
   readonly document: Document;
   readonly content: { readonly status: string; readonly error?: string; readonly digest?: string };

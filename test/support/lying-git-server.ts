@@ -25,7 +25,7 @@ const ADVERTISEMENT = [
   FLUSH,
 ];
 
-/** What the server does in place of an honest answer to a command of protocol version 2. */
+/** Replaces the honest response to a command of protocol version 2. */
 export interface Lies {
   readonly refs?: (response: ServerResponse) => Promise<void> | void;
   /** Sections before the pack. */
@@ -33,7 +33,7 @@ export interface Lies {
   readonly pack?: Iterable<Buffer>;
 }
 
-/** Serves one commit as branch `main`, by protocol version 2, with lies. */
+/** Serves one commit as branch `main` with protocol version 2, with false responses. */
 export function lying(repository: GitRepository, commit: string, lies: Lies): Misbehave {
   return (request, response) => void answer(repository, commit, lies, request, response);
 }
@@ -73,7 +73,7 @@ async function answer(
   response.end();
 }
 
-/** The section in which a server names packs elsewhere (gitprotocol-v2). */
+/** The section in which a server refers to packs elsewhere (gitprotocol-v2). */
 export function packUris(...uris: string[]): (string | Buffer)[] {
   return [packet('packfile-uris\n'), ...uris.map((uri) => packet(`${'0'.repeat(40)} ${uri}\n`)), DELIMITER];
 }

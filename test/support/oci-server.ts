@@ -8,7 +8,7 @@ const TAR = 'application/vnd.oci.image.layer.v1.tar';
 export interface Layer {
   readonly bytes: Buffer;
   readonly mediaType?: string;
-  /** What the manifest says, if not the truth. */
+  /** The values in the manifest, if they differ from the truth. */
   readonly digest?: string;
   readonly size?: number;
 }
@@ -17,11 +17,11 @@ export interface Layer {
 export class OciServer {
   /** `GET /v2/…` in order. */
   readonly requests: string[] = [];
-  /** The realm of the token that pulls need; absent: none. */
+  /** The realm of the token that pulls require; if absent, none is required. */
   realm: (() => string) | undefined;
-  /** The only account that may pull; absent: anybody may. */
+  /** The only account that may pull; if absent, anybody may. */
   account: { readonly username: string; readonly password: string } | undefined;
-  /** Where blobs are redirected to; absent: nowhere. */
+  /** Where requests for blobs are redirected; if absent, they are not. */
   blobsAt: string | undefined;
   private readonly blobs = new Map<string, Buffer>();
   private readonly manifests = new Map<string, Buffer>();

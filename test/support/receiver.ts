@@ -21,7 +21,7 @@ export interface Delivered {
   readonly event: CloudEventJson;
 }
 
-/** Answers a delivery; undefined: 204. Null: no answer. */
+/** Returns the status for a delivery: 204 if undefined, no response if null. */
 type Answer = (delivered: Delivered, count: number) => Promised<Answered | null | undefined>;
 type Promised<T> = T | Promise<T>;
 export interface Answered {

@@ -11,7 +11,7 @@ import type { ServiceUnderTest } from './service.js';
 /** The files of a version by path; a path that ends in `*` is executable. */
 export type Files = Readonly<Record<string, string | Buffer>>;
 
-/** Stores the content of a version as a fetch does, but judges it by no block or rule. */
+/** Stores the content of a version like a fetch, but without applying blocks or rules. */
 export async function storeContent(
   service: ServiceUnderTest,
   type: 'plugin' | 'skill',

@@ -1,7 +1,7 @@
 import type { Answer, ConsumerQuestion, Question } from './model.js';
 import { registryPath } from './questions.js';
 
-/** Whether the members of the version can be asked for too. */
+/** Whether the question can also be asked about the members of the version. */
 export function hasMembers(question: Question): question is ConsumerQuestion {
   return question.ask === 'version' && question.type === 'skill' && !question.deleted;
 }
@@ -11,7 +11,7 @@ export function membersPath(question: ConsumerQuestion, prefix: string): string 
   return `${registryPath(question, prefix)}/x/content/${type}/${name}/${version}/members`;
 }
 
-/** The answer for a document, as it is for its members, which name the source in a description. */
+/** Converts the answer for a document to the answer for its members, which name the source in a description. */
 export function expectedMembers(answer: Answer): Answer {
   if (!('shown' in answer)) return answer;
   const rows = answer.shown as readonly { name: string; from: string }[];

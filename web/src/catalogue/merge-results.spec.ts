@@ -44,10 +44,10 @@ const RESULTS = [
 const named = (sort: Sort) => mergeResults(RESULTS, sort).map(({ entry }) => entry.name);
 
 it.each<[Sort, string[]]>([
-  // Of equal relevance, the first registry's.
+  // If they are equally relevant, the first registry's comes first.
   ['relevance', ['io.z/github', 'io.b/github', 'io.a/tool', 'io.c/mygithub', 'io.d/undated']],
   ['name', ['io.a/tool', 'io.b/github', 'io.c/mygithub', 'io.d/undated', 'io.z/github']],
-  // The time of a sync is no date.
+  // The time of a sync does not count as a date.
   ['updated', ['io.a/tool', 'io.c/mygithub', 'io.b/github', 'io.z/github', 'io.d/undated']],
 ])('lists each entry once, by %s', (sort, names) => expect(named(sort)).toEqual(names));
 
