@@ -21,7 +21,7 @@ import { AdmissionMetrics } from './admission-metrics.js';
 import type { AskedPublication, Publication } from './publication.js';
 import type { HoldReason } from './verdict.js';
 
-/** How many requests one webhook receives at a time about publications, and as many again about held versions. */
+/** Maximum concurrent requests to one webhook, counted separately for publications and held versions. */
 export const MAX_CONCURRENT = 8;
 /** How many publications of one person webhooks may be deciding at a time. */
 const MAX_PER_PERSON = 10;

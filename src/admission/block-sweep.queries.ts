@@ -372,8 +372,8 @@ async function matching<Row extends ScannedRow>(
 }
 
 /**
- * SQL: the rows that a block may match in the sources with the IDs `$1` (null: all sources), with the parameters `$2`
- * to `$4` from `mayMatchValues`. Names with characters other than printable ASCII always pass, because JavaScript
+ * SQL: the rows that a block may match in the sources with the IDs `$1` (null for all sources), with the parameters
+ * `$2` to `$4` from `mayMatchValues`. Names with characters other than printable ASCII always pass, because JavaScript
  * lower-cases them differently and decides.
  */
 const mayMatch = (source: string, row: string, digest: string) => `

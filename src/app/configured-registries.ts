@@ -18,8 +18,8 @@ export class ConfiguredRegistries {
   ) {}
 
   /**
-   * Returns the registries to write, by name (null: to be created): those that differ, and those of the file that
-   * contain a source to be removed.
+   * Returns the registries to write, by name (null if they must be created): those that differ, and those of the file
+   * that contain a source to be removed.
    */
   async load(
     { manager }: ConfigurationRun,

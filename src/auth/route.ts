@@ -90,7 +90,7 @@ interface RouteBehavior {
    */
   readonly audit: AuditAction | AuditDeclaration | null;
   readonly loads?: Loads;
-  /** Absent: bodies are neither inflated nor parsed. */
+  /** If absent, bodies are neither inflated nor parsed. */
   readonly body?: RouteBody;
   /** The status of a response whose handler sets none; 200, or 204 without an answer, if absent. */
   readonly status?: number;

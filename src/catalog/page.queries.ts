@@ -154,7 +154,7 @@ const texts = new Map<string, string>();
 function textFor(walk: string, request: ListRequest, text: () => string): string {
   const { after, maxDocumentBytes, filter } = request;
   const set = Object.entries(filter).filter(([, value]) => value !== undefined);
-  // Of the filter's values, only these two are part of a text.
+  // The only filter values that affect the text of a statement.
   const kind = [
     walk,
     after !== null,

@@ -36,15 +36,18 @@ export type ClaimRule =
       readonly to: string;
       /** Location of the value in the token. */
       readonly from: Pointer;
-      /** The text around the part of a value that is used; values that don't fit are dropped. Null: the whole value. */
+      /**
+       * The text around the part of a value that is used; values that don't fit are dropped. Null to use the whole
+       * value.
+       */
       readonly pattern: ClaimPattern | null;
-      /** Translates values and drops unlisted ones. Null: values stay unchanged. */
+      /** Translates values and drops unlisted ones. Null to keep values unchanged. */
       readonly values: ReadonlyMap<string, string> | null;
     }
   | {
       readonly to: string;
       readonly value: string;
-      /** Claims that the token must cover for the rule to apply. Null: the rule always applies. */
+      /** Claims that the token must cover for the rule to apply. Null if the rule always applies. */
       readonly when: Claims | null;
     };
 

@@ -82,9 +82,9 @@ export class RegistrySettings {
   @ValidateNested({ each: true })
   @Type(() => RegistryKeySettings)
   keys?: RegistryKeySettings[];
-  /** Claims of entries that `mcp-publisher` publishes through this registry; absent: publishing is not possible. */
+  /** Claims of entries that `mcp-publisher` publishes through this registry. If absent, it cannot publish here. */
   @ApiPropertyOptional(CLAIMS_SCHEMA) @IsOptional() @IsClaims() publishClaims?: Claims;
-  /** Serves plugins and skills with content as a marketplace; absent: not served. */
+  /** Serves plugins and skills with content as a marketplace. If absent, there is none. */
   @IsOptional() @ValidateNested() @Type(() => MarketplaceSettings) marketplace?: MarketplaceSettings;
 }
 

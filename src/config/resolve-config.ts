@@ -104,11 +104,11 @@ function providerOf(provider: ProviderSettings, files: Files) {
     caCert: contentOf(caCertPath, files),
     /** A path, because the file is read again for each request (reference/authentication). */
     authTokenFile: authTokenFile === undefined ? undefined : resolve(files.directory, authTokenFile),
-    /** Claim mapping; absent: all claims stay unchanged. */
+    /** Claim mapping; if absent, all claims stay unchanged. */
     claims: claims?.map(claimRuleOf),
     /** Tolerance for `exp` and `nbf`. */
     clockToleranceMs: msOf(clockTolerance),
-    /** Where to fetch groups that a token omits; absent: such tokens are refused. */
+    /** Where to fetch groups that a token omits; if absent, such tokens are refused. */
     groups: groups && groupsLocationOf(groups),
   };
 }

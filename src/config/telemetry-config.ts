@@ -16,7 +16,7 @@ export interface TelemetryConfig {
   /** Null if metrics are served only at /metrics. */
   readonly metrics: OtlpTarget | null;
   readonly metricIntervalMs: number;
-  /** The share of traces started by this server that are recorded. Null: OTEL_TRACES_SAMPLER decides. */
+  /** The share of traces started by this server that are recorded. Null if OTEL_TRACES_SAMPLER decides. */
   readonly sampleRatio: number | null;
   /** Whether `traceparent` is read and sent; false with OTEL_PROPAGATORS=none. */
   readonly propagates: boolean;

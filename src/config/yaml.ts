@@ -112,7 +112,7 @@ class Refusal extends Error {
 
 // Replaces the library's conversion, which turns every key into a string.
 class TreeReader {
-  /** What each alias stands for. */
+  /** The node that each alias refers to. */
   readonly targets = new Map<Alias, Node>();
   private readonly anchors = new Map<string, Node>();
   private aliases = 0;

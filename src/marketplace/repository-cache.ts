@@ -80,7 +80,7 @@ export class RepositoryCache implements OnApplicationBootstrap, OnApplicationShu
   private readonly largeBuilds: Semaphore;
   private readonly stopping = new AbortController();
   private refreshing: NodeJS.Timeout | undefined;
-  /** Of stored repositories and of those being built. */
+  /** Includes repositories that are being built. */
   private bytes = 0;
 
   constructor(private readonly limits: CacheLimits) {

@@ -10,7 +10,7 @@ import {
   type UntranslatedServer,
 } from './translated-servers.js';
 
-/** The servers of a plugin as listed in client policies. Stored beside its members. */
+/** The servers of a plugin as listed in client policies. Stored with its members. */
 export interface PluginServers {
   /** The servers, with the properties that client lists depend on. */
   readonly servers: readonly PluginServer[];

@@ -369,7 +369,7 @@ function readComponent(component: Component, value: unknown, found: FoundMembers
     }
 }
 
-/** Returns the entries of a map of servers: below one of these keys, or beside them if they look like servers. */
+/** Returns the entries of a map of servers: below one of these keys, or at the same level if they look like servers. */
 function entriesOf(
   value: Record<string, unknown>,
   keys: readonly string[],
@@ -447,7 +447,7 @@ function launchOf(
   return { ...found.packagesOf(launchedPackages(program, rest, variables)), command, words: known };
 }
 
-/** Reads `{ hooks: { EVENT: … } }`, and events beside `hooks`. */
+/** Reads `{ hooks: { EVENT: … } }`, and events at the same level as `hooks`. */
 function readHooks(value: Record<string, unknown>, found: FoundMembers): void {
   const inner = member(value, 'hooks');
   if (inner !== undefined && !isObject(inner)) found.isCertain = false;

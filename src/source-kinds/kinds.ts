@@ -45,7 +45,7 @@ interface KindRow<S extends object, F extends FilledBy, D extends object> {
   readonly inheritsClaims: boolean;
   /** The settings that name local files. */
   readonly files: FilesOf<S>;
-  /** The setting with the host that serves the source and receives its credentials; null: none. */
+  /** The setting with the host that serves the source and receives its credentials; null if there is none. */
   readonly address: TextPath<Required<S>> | null;
   /** The setting with cluster namespaces, which are restricted for sources created through the API (reference/configuration). */
   readonly namespaces: (keyof S & string) | null;

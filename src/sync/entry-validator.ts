@@ -195,7 +195,7 @@ export class EntryValidator {
   }
 
   /**
-   * Returns the sentence for content without any valid document; null if there is one, or there are no documents.
+   * Returns the sentence for content whose documents are all invalid; null if any is valid, or there are none.
    *
    * @param parent the path prefix of the lists, such as `data.`.
    */

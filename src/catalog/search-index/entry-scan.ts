@@ -33,7 +33,7 @@ export interface FoundPlace {
 }
 
 export interface ScanResult {
-  /** One more than the page size, if there are as many. */
+  /** One more entry than the page size, if there are that many. */
   readonly places: readonly FoundPlace[];
   /** JSON: see `SearchFacets`. */
   readonly facets: string;

@@ -12,7 +12,7 @@ export const BYTES_PER_FILE = 300;
 const CONTENT_RULES = 1;
 
 /**
- * Describes what is stored of a folder.
+ * Describes the stored part of a folder.
  *
  * @param isPart whether some files are omitted; changes to those files then have no effect.
  */

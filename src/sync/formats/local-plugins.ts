@@ -101,7 +101,7 @@ export class LocalPlugins {
     return { document, folder };
   }
 
-  /** Returns what is stored of a plugin, or the reason why nothing is. */
+  /** Returns which parts of a plugin are stored, or the reason why none are. */
   private contentOf(
     found: TreeEntry,
     entry: Readonly<Record<string, unknown>>,

@@ -244,7 +244,7 @@ function registryUrl(registry: string): string {
 
 interface StepsProps extends FormProps {
   readonly registry: string;
-  /** Of the server. */
+  /** The name of the server. */
   readonly name: string;
   readonly version: string;
   readonly setup: Setup;
