@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { buffer } from 'node:stream/consumers';
-import { Controller, Param, Req } from '@nestjs/common';
+import { Controller, createParamDecorator, type ExecutionContext, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Loaded, type LoadedRequest, Route } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
@@ -17,15 +17,28 @@ import { StreamedZip, zipOf } from './content-zip.js';
 import { ContentFiles } from './content.responses.js';
 import { VisibleContent } from './visible-content.queries.js';
 
-const TYPE = { name: 'type', schema: { type: 'string', enum: [...BARE_TYPES], example: 'skill' } } as const;
-const NAMESPACE = { name: 'namespace', type: String, example: 'io.github.example' };
-const NAME = { name: 'name', type: String, example: 'code-review' };
-const VERSION = {
-  name: 'version',
-  type: String,
-  description: '`latest` or an exact version',
-  example: 'latest',
-};
+/** A version as the path names it: `:type/:namespace/:name/:version`. */
+export interface NamedVersion {
+  readonly type: string;
+  readonly name: string;
+  readonly version: string;
+}
+
+/** Handler parameter: the version that the path names. */
+export const VersionInPath = createParamDecorator((_: unknown, context: ExecutionContext): NamedVersion => {
+  const { type, namespace, name, version } = context
+    .switchToHttp()
+    .getRequest<{ params: Record<'type' | 'namespace' | 'name' | 'version', string> }>().params;
+  return { type, name: `${namespace}/${name}`, version };
+});
+
+const PARAMETERS = [
+  { name: 'type', schema: { type: 'string', enum: [...BARE_TYPES], example: 'skill' } },
+  { name: 'namespace', type: String, example: 'io.github.example' },
+  { name: 'name', type: String, example: 'code-review' },
+  { name: 'version', type: String, description: '`latest` or an exact version', example: 'latest' },
+] as const;
+const ERRORS = ['invalid_parameter', 'entry_not_found', 'version_not_found'] as const;
 
 /** Maximum file lists in memory at once: with its texts, one takes up to 5 MiB. */
 const MAX_LISTS = 4;
@@ -49,19 +62,15 @@ export class ContentFilesController {
     operationId: 'getContentZip',
     summary: 'The files of one version of a skill or plugin as a zip file',
     description: 'The ETag is a digest of the list of files: the same files give the same bytes.',
-    parameters: [TYPE, NAMESPACE, NAME, VERSION],
+    parameters: PARAMETERS,
     answer: 'application/zip',
-    errors: ['invalid_parameter', 'entry_not_found', 'version_not_found'],
+    errors: ERRORS,
   })
   async get(
     @Loaded() access: VerifiedAccess,
-    @Param('type') type: string,
-    @Param('namespace') namespace: string,
-    @Param('name') name: string,
-    @Param('version') version: string,
+    @VersionInPath() entry: NamedVersion,
     @Req() request: LoadedRequest,
   ): Promise<StreamedZip> {
-    const entry = { type, name: `${namespace}/${name}`, version };
     const tree = await this.treeOf(access, entry, request);
     const turn = this.turnOf(access);
     return new StreamedZip(
@@ -79,21 +88,17 @@ export class ContentFilesController {
     loads: 'view',
     operationId: 'listContentFiles',
     summary: 'The files of one version of a skill or plugin, with the text of its SKILL.md and README.md',
-    parameters: [TYPE, NAMESPACE, NAME, VERSION],
+    parameters: PARAMETERS,
     answer: ContentFiles,
-    errors: ['invalid_parameter', 'entry_not_found', 'version_not_found'],
+    errors: ERRORS,
   })
   async files(
     @Loaded() access: VerifiedAccess,
-    @Param('type') type: string,
-    @Param('namespace') namespace: string,
-    @Param('name') name: string,
-    @Param('version') version: string,
+    @VersionInPath() entry: NamedVersion,
     @Req() request: LoadedRequest,
   ): Promise<CachedJson> {
     const { client, caller } = access;
     return this.lists.run(client.callerKey(caller), client.abortSource, async () => {
-      const entry = { type, name: `${namespace}/${name}`, version };
       const { digest, bytes, files } = await this.treeOf(access, entry, request);
       const turn = this.turnOf(access);
       const texts: { path: string; text: string }[] = [];
@@ -111,30 +116,27 @@ export class ContentFilesController {
     loads: 'view',
     operationId: 'getContentMembers',
     summary: 'What clients find in one version of a skill or plugin: servers, hooks, skills, programs',
-    parameters: [TYPE, NAMESPACE, NAME, VERSION],
+    parameters: PARAMETERS,
     answer: Members,
-    errors: ['invalid_parameter', 'entry_not_found', 'version_not_found'],
+    errors: ERRORS,
   })
   async members(
     @Loaded() access: VerifiedAccess,
-    @Param('type') type: string,
-    @Param('namespace') namespace: string,
-    @Param('name') name: string,
-    @Param('version') version: string,
+    @VersionInPath() entry: NamedVersion,
     @Req() request: LoadedRequest,
   ): Promise<CachedJson> {
-    const digest = await this.digestOf(access, { type, name: `${namespace}/${name}`, version }, request);
+    const digest = await this.digestOf(access, entry, request);
     return new CachedJson([JSON.stringify(found(await this.store.membersOf(digest)))]);
   }
 
-  private async treeOf(access: VerifiedAccess, entry: RequestedEntry, request: LoadedRequest): Promise<Tree> {
+  private async treeOf(access: VerifiedAccess, entry: NamedVersion, request: LoadedRequest): Promise<Tree> {
     return found(await this.store.tree(await this.digestOf(access, entry, request)));
   }
 
   /** Refuses in the same cases as the document's route. */
   private async digestOf(
     access: VerifiedAccess,
-    { type, name, version }: RequestedEntry,
+    { type, name, version }: NamedVersion,
     request: LoadedRequest,
   ): Promise<string> {
     if (!isBareType(type)) throw new ApiError('entry_not_found');
@@ -147,12 +149,6 @@ export class ContentFilesController {
     const key = client.callerKey(caller);
     return (work) => this.semaphores.reads.run(key, client.abortSource, work);
   }
-}
-
-interface RequestedEntry {
-  readonly type: string;
-  readonly name: string;
-  readonly version: string;
 }
 
 function found<Value>(value: Value | null): Value {
@@ -169,6 +165,6 @@ function utf8(bytes: Buffer): string | null {
   return isUtf8(bytes) ? bytes.toString() : null;
 }
 
-function fileNameOf({ name, version }: { readonly name: string; readonly version: string }): string {
+function fileNameOf({ name, version }: NamedVersion): string {
   return `${name}-${version}.zip`.replaceAll(/[^A-Za-z0-9._+-]/g, '-');
 }

@@ -6,9 +6,11 @@ import { RegistryBody, RegistrySettings } from '../config/registry-settings.dto.
 import { Entry } from '../entry-store/entry.entity.js';
 import { JsonText } from '../http/json-answers.js';
 import { DnsNamePipe } from '../http/validation.pipe.js';
+import { REGISTRY_SETTINGS_ERRORS } from '../registries/registries.controller.js';
 import { Registry } from '../registries/registry.entity.js';
 import { SOURCE_EXAMPLES, SourceBody, SourceSettings } from '../source-kinds/source-settings.dto.js';
 import { Source } from '../sources/source.entity.js';
+import { SOURCE_SETTINGS_ERRORS } from '../sources/sources.controller.js';
 import { AccessChangesService } from './access-changes.service.js';
 import {
   AccessChanges,
@@ -126,16 +128,7 @@ export class WhoController {
     summary: 'Report who would gain and lose access if the registry had these settings; changes nothing',
     description: 'Takes the body of `PUT /v1/registries/{name}`, with the same checks.',
     answer: AccessChanges,
-    errors: [
-      'invalid_name',
-      'unknown_source',
-      'path_not_allowed',
-      'too_many_claims',
-      'claims_required',
-      'claims_not_subset',
-      'settings_too_long',
-      'config_only',
-    ],
+    errors: REGISTRY_SETTINGS_ERRORS,
   })
   ofChangedRegistry(
     @CurrentCaller() caller: Caller,
@@ -172,16 +165,7 @@ export class WhoController {
     summary: 'Report who would gain and lose access if the source had these settings; changes nothing',
     description: 'Takes the body of `PUT /v1/sources/{name}`, with the same checks.',
     answer: AccessChanges,
-    errors: [
-      'invalid_name',
-      'kind_immutable',
-      'path_not_allowed',
-      'namespace_not_allowed',
-      'too_many_claims',
-      'claims_required',
-      'claims_not_subset',
-      'settings_too_long',
-    ],
+    errors: ['invalid_name', 'kind_immutable', ...SOURCE_SETTINGS_ERRORS],
   })
   ofChangedSource(
     @CurrentCaller() caller: Caller,

@@ -1,7 +1,8 @@
-import { Controller, Param, Query, Req, Res } from '@nestjs/common';
+import { Controller, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Loaded, type LoadedRequest, Route } from '../auth/route.js';
+import { type NamedVersion, VersionInPath } from '../content/content-files.controller.js';
 import type { StreamedZip } from '../content/content-zip.js';
 import { isBareType } from '../documents/entry-types.js';
 import { SentBytes } from '../http/body.js';
@@ -64,13 +65,10 @@ export class PluginArchiveController {
   })
   get(
     @Loaded() access: VerifiedAccess,
-    @Param('type') type: string,
-    @Param('namespace') namespace: string,
-    @Param('name') name: string,
-    @Param('version') version: string,
+    @VersionInPath() entry: NamedVersion,
     @Req() request: LoadedRequest,
   ): Promise<StreamedZip> {
-    const entry = { type, name: `${namespace}/${name}`, version };
+    const { type } = entry;
     if (isBareType(type)) request.readEntry = { ...entry, type };
     return this.marketplaces.archive(access, entry);
   }

@@ -13,6 +13,18 @@ import { RegistryAnswer, RegistryAnswerList } from './registries.responses.js';
 import { RegistriesService } from './registries.service.js';
 import { Registry } from './registry.entity.js';
 
+/** Why settings of a registry are refused, whether they would be stored or compared. */
+export const REGISTRY_SETTINGS_ERRORS = [
+  'invalid_name',
+  'unknown_source',
+  'path_not_allowed',
+  'too_many_claims',
+  'claims_required',
+  'claims_not_subset',
+  'settings_too_long',
+  'config_only',
+] as const;
+
 @ApiTags('registries')
 @Controller('v1/registries')
 export class RegistriesController {
@@ -52,17 +64,7 @@ export class RegistriesController {
     summary: 'Creates a registry or replaces its settings',
     answer: RegistryAnswer,
     ifMatch: true,
-    errors: [
-      'invalid_name',
-      'unknown_source',
-      'path_not_allowed',
-      'too_many_claims',
-      'claims_required',
-      'claims_not_subset',
-      'settings_too_long',
-      'config_only',
-      'too_many_registries',
-    ],
+    errors: [...REGISTRY_SETTINGS_ERRORS, 'too_many_registries'],
   })
   async put(
     @CurrentCaller() caller: Caller,

@@ -18,6 +18,16 @@ import { SourceListParameters } from './sources.dto.js';
 import { SourceAnswer, SourceKinds, SourceList } from './sources.responses.js';
 import { SourcesService } from './sources.service.js';
 
+/** Why settings of a source are refused, whether they would be stored, compared or tested. */
+export const SOURCE_SETTINGS_ERRORS = [
+  'path_not_allowed',
+  'namespace_not_allowed',
+  'too_many_claims',
+  'claims_required',
+  'claims_not_subset',
+  'settings_too_long',
+] as const;
+
 @ApiTags('sources')
 @Controller('v1/sources')
 export class SourcesController {
@@ -60,12 +70,7 @@ export class SourcesController {
     errors: [
       'invalid_name',
       'kind_immutable',
-      'path_not_allowed',
-      'namespace_not_allowed',
-      'too_many_claims',
-      'claims_required',
-      'claims_not_subset',
-      'settings_too_long',
+      ...SOURCE_SETTINGS_ERRORS,
       'managed_source_exists',
       'too_many_sources',
     ],

@@ -5,6 +5,7 @@ import { Route } from '../auth/route.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { DnsNamePipe } from '../http/validation.pipe.js';
 import { SOURCE_EXAMPLES, SourceBody, SourceSettings } from '../source-kinds/source-settings.dto.js';
+import { SOURCE_SETTINGS_ERRORS } from '../sources/sources.controller.js';
 import { SourceTestAnswer } from './source-test.responses.js';
 import { SourceTests } from './source-test.service.js';
 import { Client, CurrentClient } from '../auth/client.js';
@@ -26,18 +27,7 @@ export class SourceTestController {
       'Takes the body of `PUT /v1/sources/{name}`, with the same checks. The answer counts what a sync would read, ' +
       'before admission. A test takes at most 20 seconds.',
     answer: SourceTestAnswer,
-    errors: [
-      'invalid_name',
-      'not_synced',
-      'path_not_allowed',
-      'namespace_not_allowed',
-      'too_many_claims',
-      'claims_required',
-      'claims_not_subset',
-      'settings_too_long',
-      'too_many_requests',
-      'overloaded',
-    ],
+    errors: ['invalid_name', 'not_synced', ...SOURCE_SETTINGS_ERRORS, 'too_many_requests', 'overloaded'],
   })
   test(
     @CurrentCaller() caller: Caller,
