@@ -32,7 +32,7 @@ export async function measureKeys(stage: Stage, quick: boolean): Promise<Figure[
      select 'other', claim_set_id, origin, 1, $1 from registry where name = 'main'`,
     [JSON.stringify([stored(foreign, null)])],
   );
-  const service = await startService(stage, catalogue);
+  const service = await startService(stage, catalogue, { configuration: { adminOpenAccess: true } });
   const connection = new Pool(service.url, { connections: 1 });
   const ask = async (path: string, expected: number) => {
     const { statusCode, body } = await connection.request({ method: 'GET', path });

@@ -51,7 +51,7 @@ export async function measureSizes(stage: Stage, quick: boolean): Promise<Figure
           `list at ${versions} versions, ${name}`,
           'p50 / p50 at 1000 versions',
           measured.map((round) => (round[index] ?? Number.NaN) / (round[0] ?? Number.NaN)),
-          atMost(1.2),
+          atMost(1.3),
           `${ms(index)} ms, at 1000 ${ms(0)} ms`,
         ),
       );

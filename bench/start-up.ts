@@ -42,7 +42,7 @@ export async function measureStartUp(stage: Stage, quick: boolean): Promise<Figu
       row,
       'seconds to ready',
       measured.map(({ large: { seconds } }) => seconds),
-      atMost(1),
+      atMost(3.5),
     ),
     figure(
       row,
@@ -87,5 +87,5 @@ async function measureCommands(stage: Stage, count: number): Promise<Figure[]> {
       measured.map((round) => round[command]),
       atMost(limit),
     );
-  return [one('version', 100), one('check', 500)];
+  return [one('version', 500), one('check', 1_500)];
 }
