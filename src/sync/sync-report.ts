@@ -34,14 +34,11 @@ export function withoutRefused(content: ReadEntries, refused: readonly RefusedVe
 }
 
 /** Returns the report of a run that read everything. */
-export function reportOf(
-  { entries, skipped, unlisted = 0, filtered }: ReadEntries,
-  counts: RunCounts,
-): SyncReport {
+export function reportOf({ skipped, unlisted = 0, filtered }: ReadEntries, counts: RunCounts): SyncReport {
   return {
     counts: {
       ...counts,
-      entries: entries.length - counts.held,
+      entries: counts.added + counts.changed + counts.unchanged,
       skipped: skipped.length + unlisted,
       filtered,
     },

@@ -50,7 +50,7 @@ describe('minAge', () => {
     const changed = aServer('io.acme/one', '1.0.0', { description: 'changed' });
     await service.rewrite('mirror', { servers: [changed, aServer('io.acme/two')] });
     const report = await service.synced('mirror');
-    expect(report.counts).toMatchObject({ held: 2, removed: 0, changed: 0 });
+    expect(report.counts).toMatchObject({ entries: 1, held: 2, removed: 0, changed: 0 });
     const document = async () =>
       (await service.get('/registry/main/v0.1/servers/io.acme%2Fone/versions/latest')).json as {
         server: Document;
