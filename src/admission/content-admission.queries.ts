@@ -18,7 +18,7 @@ import { matchingBlocks } from './block-rule.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
 import { contentsOf, contentStored } from './contents.js';
-import { curate, ruleOf } from './curation-rules.js';
+import { curateContent } from './curation-rules.js';
 import { countHeld, setReasons } from './held-items.queries.js';
 import { type ReviewRule, reviewReason, reviewRuleOf } from './reviewers.js';
 import { type HoldReason, shownReasons } from './verdict.js';
@@ -242,7 +242,6 @@ async function noteContent(manager: EntityManager, condition: string, value: str
   for (const { id, entryIds } of sources) await noteChanged(manager, id, entryIds);
 }
 
-/** Rules without `contains` already decided when the version was admitted. */
 function reasonsOfRules(
   { kind, admission, review, type, name, version, publishedAt, members }: JudgedVersion,
   now: Date,
@@ -252,8 +251,6 @@ function reasonsOfRules(
     const reason = reviewReason(review ?? undefined, name, contents);
     return reason && reviewRuleOf(review ?? undefined, name, contents)?.contains ? [reason] : [];
   }
-  if (!admission || !ruleOf(admission, { name, contents })?.contains) return [];
-  const seen = { name, version, publishedAt, firstSeenAt: publishedAt, isKnownName: true, isServed: true };
-  const verdict = curate(admission, { ...seen, contents }, now);
+  const verdict = curateContent(admission, { name, version, publishedAt, contents }, now);
   return verdict.outcome === 'admit' ? [] : verdict.reasons;
 }

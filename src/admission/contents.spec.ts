@@ -1,9 +1,12 @@
 import { expect, it } from 'vitest';
 import type { AdmissionConfig } from '../config/config.js';
+import type { IncomingVersion } from '../documents/entry-types.js';
+import type { StoredVersion } from '../entry-store/entry.entity.js';
 import type { Members } from '../members/members.responses.js';
 import { contentsOf } from './contents.js';
 import { curate, takesBack } from './curation-rules.js';
 import { reviewReason } from './reviewers.js';
+import { type SeenContent, verdictOn } from './synced-verdict.js';
 
 type Rules = NonNullable<AdmissionConfig['rules']>;
 
@@ -62,4 +65,29 @@ it.each<[what: string, type: string, members: Members | null, expected: string |
 ])('review rules with contains hold %s', (_, type, members, expected) => {
   const rules = [{ names: ['io.acme/*'], contains: ['hooks'] as const, reviewers: { team: 'review' } }];
   expect(reviewReason(rules, 'io.acme/one', contentsOf(type, members))?.policy).toBe(expected);
+});
+
+it.each<[string, Rules, SeenContent, object]>([
+  ['holds new content that matches', [holdsHooks], { own: HOOKS, kept: null }, { outcome: 'hold' }],
+  ['holds new content that a rule rejects', [rejectsHooks], { own: HOOKS, kept: null }, { takesBack: true }],
+  ['keeps other new content', [holdsHooks], { own: {}, kept: null }, { outcome: 'admit' }],
+  ['keeps content that it had', [holdsHooks], { own: HOOKS, kept: HOOKS }, { outcome: 'admit' }],
+  ['keeps a version without content', [holdsHooks], { own: null, kept: null }, { outcome: 'admit' }],
+  ['ignores rules without contains', [holdsAll], { own: HOOKS, kept: null }, { outcome: 'admit' }],
+])('a sync of a served version %s', (_rule, rules, content, expected) => {
+  const digest = Buffer.from('same');
+  const version = { type: 'plugin', name: 'io.acme/one', version: '1.0.0', digest } as IncomingVersion;
+  const stored = { versionId: '1', digest, publishedAt: NOW.getTime() } as StoredVersion;
+  const seen = {
+    ...{ version, stored, content, isServed: true, isKnownName: true },
+    ...{ items: [], held: undefined, rejected: undefined },
+  };
+  const { verdict, unasked } = verdictOn(seen, {
+    admission: { rules },
+    blocks: [],
+    webhooks: ['scanner'],
+    now: NOW,
+  });
+  expect(verdict).toMatchObject(expected);
+  expect(unasked).toEqual([]);
 });

@@ -53,6 +53,17 @@ export function curate(settings: AdmissionConfig | null, version: CuratedVersion
   return holdFor(reasons);
 }
 
+/** Decides about content that is stored after its version: rules without `contains` have decided already. */
+export function curateContent(
+  settings: AdmissionConfig | null,
+  version: Pick<CuratedVersion, 'name' | 'version' | 'contents'> & { readonly publishedAt: Date },
+  now: Date,
+): Verdict {
+  if (!settings || !ruleOf(settings, version)?.contains) return ADMIT;
+  const { publishedAt } = version;
+  return curate(settings, { ...version, firstSeenAt: publishedAt, isKnownName: true, isServed: true }, now);
+}
+
 type RuledVersion = Pick<CuratedVersion, 'name' | 'contents'>;
 
 /** Returns whether a rule also withdraws versions that are already served. */

@@ -5,8 +5,8 @@ import type { Members } from '../members/members.responses.js';
 import { waitingFor } from './admission-webhooks.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { reasonOf } from './blocks.queries.js';
-import { contentsOf } from './contents.js';
-import { curate, takesBack, withReasons } from './curation-rules.js';
+import { type Contents, contentsOf } from './contents.js';
+import { curate, curateContent, takesBack, withReasons } from './curation-rules.js';
 import type { HeldVersion } from './held-items.queries.js';
 import { ADMIT, type HoldReason, type Verdict } from './verdict.js';
 
@@ -62,11 +62,13 @@ export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
   const { version, stored, isServed, items, held } = seen;
   const { admission, blocks, webhooks, now } = rules;
   const contents = contentsOf(version.type, seen.content.own);
+  const arriving = verdictOnArriving(seen, contents, rules);
   // The usual case.
   if (
     isServed &&
     items.length === 0 &&
     blocks.length === 0 &&
+    arriving.outcome === 'admit' &&
     !takesBack(admission, { name: version.name, contents })
   )
     return STAYS;
@@ -82,7 +84,8 @@ export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
     isServed: stored !== undefined,
     contents,
   };
-  const curated = judged(curate(admission, facts, now), isDecided, rejection);
+  const curated =
+    arriving.outcome === 'admit' ? judged(curate(admission, facts, now), isDecided, rejection) : arriving;
   const unasked = isDecided ? [] : webhooks.filter((name) => held?.asked.includes(name) !== true);
   const waiting = isDecided ? [] : [...pendingReasons(held), ...unasked.map(waitingFor)];
   return {
@@ -90,6 +93,20 @@ export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
     unasked,
     isRejectedAgain: rejection !== null && curated === rejection,
   };
+}
+
+/** Decides about content that is stored with this sync, of a version that is served without it. */
+function verdictOnArriving(
+  { version: { name, version }, stored, isServed, content }: SeenVersion,
+  contents: Contents,
+  { admission, now }: SyncRules,
+): Verdict {
+  if (!stored || !isServed || !content.own || content.kept) return ADMIT;
+  return curateContent(
+    admission,
+    { name, version, contents, publishedAt: new Date(stored.publishedAt) },
+    now,
+  );
 }
 
 /** Whether a document was rejected because a webhook failed, in which case that webhook is asked again. */
