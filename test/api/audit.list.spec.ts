@@ -11,9 +11,12 @@ import { aServer } from '../support/documents.js';
 import { rowsTouched } from '../support/explained.js';
 import type { Reply, Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
+import { waitForLocks } from '../support/patient-reads.js';
 import { aName, aPublication, entryAt, MODES } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
+
+waitForLocks();
 
 const service = aService({ mode: 'full' })
   .source('published', { kind: 'managed', claims: { org: 'acme' } })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type AuditEvent, auditOf, eventsOf, linesIn } from '../support/audit.js';
 import { SUPER_ADMIN } from '../support/callers.js';
+import { Clock } from '../support/clock.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { call, type Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
@@ -234,6 +235,11 @@ describe('events of unauthenticated requests', () => {
     await within(20_000, async () => expect((await dropped()) - before).toBe(1));
     await service.database.query(`alter table audit_event drop constraint unwritable`);
   });
+});
+
+describe('events of many refused requests', () => {
+  // A minute may end during the test.
+  new Clock().runs().standsStill();
 
   it('are limited to 1 000 per minute, and so is each caller; the rest counts as dropped', async () => {
     await service.restart();

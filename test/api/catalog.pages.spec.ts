@@ -7,10 +7,13 @@ import type { TestDatabase } from '../support/database.js';
 import { aServer } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
+import { waitForLocks } from '../support/patient-reads.js';
 import { aName, consumerAt, entryAt, listAt, publish } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 import { waitingStatements } from '../support/waiting-statements.js';
 import { within } from '../support/within.js';
+
+waitForLocks();
 
 const LIST = listAt('server');
 const FOR_DATA = { org: 'acme', team: 'data' };

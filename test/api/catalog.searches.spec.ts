@@ -5,8 +5,11 @@ import { ACME_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { call, type Reply } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
+import { waitForLocks } from '../support/patient-reads.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 import { within } from '../support/within.js';
+
+waitForLocks();
 
 const LIST = '/registry/main/v0.1/servers';
 const SKILLS = '/registry/main/v0.1/x/dev.toolhive/skills';

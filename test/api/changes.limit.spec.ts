@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ACME_ADMIN, ACME_WRITER, CONTOSO_ADMIN, SUPER_ADMIN } from '../support/callers.js';
+import { Clock } from '../support/clock.js';
 import { aServer } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
@@ -9,6 +10,8 @@ import { aService } from '../support/service.js';
 const LIMIT = 3;
 const CLAIMS = { org: 'acme', team: 'platform' };
 
+// A minute may end during a test.
+new Clock().runs().standsStill();
 const service = aService({ mode: 'full' })
   .source('published', { kind: 'managed' })
   .source('catalog', { servers: [aServer('io.acme/a')], claims: { org: 'acme' } })

@@ -184,7 +184,7 @@ describe('serve', () => {
     const database = await aDatabase();
     const text = `${GOOD}database: ${JSON.stringify(database.connection)}\n`;
     const config = await file(text);
-    const environment = { REGISTRY_LOG_FORMAT: 'text', REGISTRY_SHUTDOWN_NOTICE: '1s' };
+    const environment = { REGISTRY_LOG_FORMAT: 'text', REGISTRY_SHUTDOWN_NOTICE: '10s' };
     const first = serving(config, undefined, environment);
     // The text format, for terminals.
     const ready = await first.logs('metrics at http');
@@ -197,7 +197,7 @@ describe('serve', () => {
     const [last = ''] = second.output.trim().split('\n').slice(-1);
     expect(JSON.parse(last)).toMatchObject({ level: 'fatal', msg: expect.stringContaining(sentence) });
     first.child.kill('SIGTERM');
-    await first.logs('SIGTERM: stopping, accepting new requests for 1 s');
+    await first.logs('SIGTERM: stopping, accepting new requests for 10 s');
     expect((await call(`http://127.0.0.1:${taken}/registry`)).headers['connection']).toBe('close');
     expect((await first.finished).code).toBe(0);
     await database.drop();

@@ -13,6 +13,7 @@ import { expectRefused } from '../support/matchers.js';
 import { aName, entryAt } from '../support/publishing.js';
 import { demandRevisions } from '../support/revisions.js';
 import { aService } from '../support/service.js';
+import { acceptSlowRequests } from '../support/slow-requests.js';
 import { waitingStatements } from '../support/waiting-statements.js';
 
 const KIB = 1024;
@@ -20,6 +21,7 @@ const KIB = 1024;
 // Other tests store content at the same time.
 process.env['TMPDIR'] = await mkdtemp(join(tmpdir(), 'content-spec-'));
 
+acceptSlowRequests();
 const service = aService({ mode: 'full' })
   .source('published', {
     kind: 'managed',

@@ -8,10 +8,13 @@ import { call } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { sendRaw } from '../support/raw.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
+import { acceptSlowRequests } from '../support/slow-requests.js';
 
 const LIST = '/registry/main/v0.1/servers';
 const KEEP_ALIVE = 'HTTP/1.1\r\nHost: localhost\r\n\r\n';
-/** A request that stays in flight until the 10 s body timeout. */
+acceptSlowRequests();
+
+/** A request that stays in flight. */
 const HALF_SENT =
   'PUT /v1/registries/made HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{';
 

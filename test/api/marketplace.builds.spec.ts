@@ -4,8 +4,11 @@ import { ACME_DATA } from '../support/callers.js';
 import { aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { GitClient } from '../support/git-client.js';
+import { waitForLocks } from '../support/patient-reads.js';
 import { aService } from '../support/service.js';
 import { storeContent } from '../support/stored-content.js';
+
+waitForLocks();
 
 const folder = aFolder();
 const git = new GitClient(folder);

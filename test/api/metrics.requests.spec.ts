@@ -4,8 +4,11 @@ import { aServer } from '../support/documents.js';
 import { figuresIn } from '../support/figures.js';
 import { call } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
+import { waitForLocks } from '../support/patient-reads.js';
 import { aName, aPublication } from '../support/publishing.js';
 import { aService } from '../support/service.js';
+
+waitForLocks();
 
 const LIST = '/registry/main/v0.1/servers';
 const GATED = '/registry/gated/v0.1/servers';

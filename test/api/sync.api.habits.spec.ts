@@ -57,7 +57,7 @@ describe('a manual sync', () => {
     await ask();
     await expect
       .poll(async () => (await mirror.get('/v1/sources/main')).json)
-      .toMatchObject({ sync: { status: 'failed', attempts: 1 } });
+      .toMatchObject({ sync: { status: 'failed' } });
     upstream.recovers();
     await mirror.synced('main');
     expect(await list()).toEqual(['io.acme/stays@1.0.0']);
@@ -178,12 +178,13 @@ describe('upstream documents', () => {
 describe('incremental sync', () => {
   it('requests updated_since the last run and writes nothing without changes', async () => {
     upstream.put([aServer('io.acme/a'), aServer('io.acme/b')], longAgo);
+    const began = Date.now();
     await mirror.synced('main');
     expect(upstream.pages()[0]?.query.get('include_deleted')).toBe('true');
     expect(await mirror.synced('main')).toMatchObject({ status: 'complete', counts: { added: 2 } });
     const [asked, ...more] = upstream.pages();
     expect(more).toEqual([]);
-    expect(Date.now() - Date.parse(String(asked?.query.get('updated_since')))).toBeLessThan(MINUTE);
+    expect(Date.parse(String(asked?.query.get('updated_since')))).toBeGreaterThan(began - MINUTE);
   });
 
   it('overlaps the last run by five minutes, once ten have passed, to catch late commits', async () => {

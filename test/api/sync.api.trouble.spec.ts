@@ -118,7 +118,7 @@ describe('a failing upstream registry', () => {
     ['nothing', 'hang'],
   ] as const)('keeps the earlier entries and reports its timeout: %s', async (_what, how) => {
     slow.recovers();
-    await mirror.synced('impatient');
+    while ((await mirror.synced('impatient')).status !== 'complete');
     slow.fails(1, how);
     const report = await mirror.synced('impatient');
     expect(report.status).toBe('failed');

@@ -111,8 +111,9 @@ describe('a repository of an API-made source', () => {
       );
     }
     expect(git.takeRequests()).toEqual([]);
-    expect(JSON.stringify(service.logs())).toMatch(/127\.0\.0\.1 is at a private address/);
-    expect(JSON.stringify(service.logs())).toMatch(/its host name could not be resolved/);
+    // The log is written after the state.
+    for (const cause of [/127\.0\.0\.1 is at a private address/, /its host name could not be resolved/])
+      await expect.poll(() => JSON.stringify(service.logs())).toMatch(cause);
   });
 
   it.each([

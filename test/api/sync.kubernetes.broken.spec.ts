@@ -30,7 +30,7 @@ describe('a watch that ends', () => {
       await sees(['tools/goes@1.0.0', 'tools/stays@1.0.0']);
     }
     expect(cluster.pagesAsked).toBe(before);
-    expect((await syncOf(service)).status).toBe('complete');
+    await within(A_WHILE, async () => expect((await syncOf(service)).status).toBe('complete'));
   });
 
   it('resumes from the last bookmark, even when older history is gone', async () => {
@@ -63,7 +63,10 @@ describe('a watch that ends', () => {
       await sees(['data/new@1.0.0', 'tools/stays@1.0.0']);
       await isWatched();
       expect(cluster.pagesAsked).toBe(before + 3);
-      expect(await syncOf(service)).toMatchObject({ status: 'complete', attempts: 0 });
+      // The state is stored after the entries.
+      await within(A_WHILE, async () =>
+        expect(await syncOf(service)).toMatchObject({ status: 'complete', attempts: 0 }),
+      );
       cluster.put('MCPServer', 'tools/goes', exported('goes'));
       cluster.delete('MCPServer', 'data/new');
       await sees(['tools/goes@1.0.0', 'tools/stays@1.0.0']);
@@ -202,7 +205,9 @@ describe('a cluster without some of the kinds', () => {
   it('is watched in the API version it serves, and in others when they appear', async () => {
     cluster.put('MCPServer', 'tools/old', exported('old'));
     await within(A_WHILE, async () => expect(await listed(service)).toEqual(['tools/old@1.0.0']));
-    expect(await syncOf(service)).toMatchObject({ status: 'complete', attempts: 0 });
+    await within(A_WHILE, async () =>
+      expect(await syncOf(service)).toMatchObject({ status: 'complete', attempts: 0 }),
+    );
     cluster.served['virtualmcpservers'] = ['v1beta1'];
     cluster.put('VirtualMCPServer', 'tools/new', exported('new'));
     await within(A_WHILE, async () =>
@@ -216,6 +221,6 @@ describe('a cluster without some of the kinds', () => {
     await within(A_WHILE, async () =>
       expect(await listed(service)).toEqual(['tools/new@1.0.0', 'tools/old@1.0.0']),
     );
-    expect((await syncOf(service)).status).toBe('complete');
+    await within(A_WHILE, async () => expect((await syncOf(service)).status).toBe('complete'));
   });
 });

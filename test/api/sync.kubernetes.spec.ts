@@ -36,6 +36,8 @@ describe('a kubernetes source', () => {
   it('reports the state of its watch and refuses a manual sync', async () => {
     cluster.put('MCPServer', 'tools/long', exported('long', { 'registry-description': 'x'.repeat(101) }));
     await sees(['tools/long@1.0.0']);
+    // The state and the log are written after the entries.
+    await within(A_WHILE, async () => expect((await syncOf(service)).status).toBe('complete'));
     const reply = await service.get('/v1/sources/cluster');
     expect(reply.json).toMatchObject({
       kind: 'kubernetes',
@@ -49,10 +51,12 @@ describe('a kubernetes source', () => {
       },
     });
     expect(reply.json).not.toHaveProperty('sync.error');
-    expect(service.logs().find(({ object }) => object === 'tools/long')).toMatchObject({
-      level: 'warn',
-      warnings: [expect.stringContaining('registry-description has 101 characters and was shortened')],
-    });
+    await expect
+      .poll(() => service.logs().find(({ object }) => object === 'tools/long'))
+      .toMatchObject({
+        level: 'warn',
+        warnings: [expect.stringContaining('registry-description has 101 characters and was shortened')],
+      });
     expectRefused(await service.post('/v1/sources/cluster/sync'), 400, 'not_synced');
     cluster.delete('MCPServer', 'tools/long');
     await sees([]);

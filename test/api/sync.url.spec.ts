@@ -95,8 +95,12 @@ describe('a registry file behind a URL', () => {
         error: `${address}: its host is unknown, at a private address, or refuses connections; the server log has the cause`,
       });
     }
-    const logged = service.logs().flatMap(({ source, error }) => (source === 'made' ? [String(error)] : []));
-    expect(logged.join('\n')).toMatch(/127\.0\.0\.1 is at a private address.*nowhere\.invalid/s);
+    // The log is written after the state.
+    const logged = () =>
+      service.logs().flatMap(({ source, error }) => (source === 'made' ? [String(error)] : []));
+    await expect
+      .poll(() => logged().join('\n'))
+      .toMatch(/127\.0\.0\.1 is at a private address.*nowhere\.invalid/s);
     expect((await service.synced('main')).status).toBe('complete');
   });
 });
