@@ -278,20 +278,20 @@ describe('a service that sends traces', () => {
   });
 
   it('exports the metrics of /metrics under their OpenTelemetry names', async () => {
-    const duration = () => collector.metrics.get('http.server.request.duration');
-    await expect.poll(duration).toMatchObject({ unit: 's' });
-    const points = duration()?.histogram?.dataPoints ?? [];
-    for (const { count, bucketCounts, explicitBounds } of points) {
+    const pointsOf = () => collector.metrics.get('http.server.request.duration')?.histogram?.dataPoints ?? [];
+    const routes = () => pointsOf().map(({ attributes }) => valuesOf(attributes)['http.route']);
+    await expect.poll(routes).toContain(ROUTE);
+    expect(collector.metrics.get('http.server.request.duration')).toMatchObject({ unit: 's' });
+    for (const { count, bucketCounts, explicitBounds } of pointsOf()) {
       expect(bucketCounts).toHaveLength(explicitBounds.length + 1);
       expect(bucketCounts.reduce((sum, each) => sum + each, 0)).toBe(count);
     }
-    expect(points.map(({ attributes }) => valuesOf(attributes)['http.route'])).toContain(ROUTE);
-    const publications = collector.metrics.get('registry_publications');
-    expect(publications?.sum?.isMonotonic).toBe(true);
+    await expect.poll(() => collector.metrics.get('registry_publications')?.sum?.isMonotonic).toBe(true);
     const shown = (await call(internal)).text;
     expect(findSecrets(shown)).toEqual([]);
     for (const name of shown.matchAll(/^# TYPE (registry_\w+?)(?:_total|_seconds|_bytes)? /gm))
-      if (!name[1]?.startsWith('registry_source')) expect([...collector.metrics.keys()]).toContain(name[1]);
+      if (!name[1]?.startsWith('registry_source'))
+        await expect.poll(() => [...collector.metrics.keys()]).toContain(name[1]);
   });
 
   it.each(['silent', 'rubbish', 'failing'] as const)(
