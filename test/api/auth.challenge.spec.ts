@@ -84,7 +84,7 @@ describe('a request without a valid token', () => {
 
   it('is accepted on the internal port', async () => {
     for (const path of ['/health', '/readiness', '/version'])
-      expect((await call(service.internalOrigin + path)).status).toBe(200);
+      await expect.poll(async () => (await call(service.internalOrigin + path)).status).toBe(200);
   });
 });
 

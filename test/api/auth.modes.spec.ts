@@ -77,7 +77,7 @@ describe('a provider that is down when the service starts', () => {
     const token = late.sign();
     await late.stop();
     await service.restart();
-    expect((await call(`${service.internalOrigin}/readiness`)).status).toBe(200);
+    await expect.poll(async () => (await call(`${service.internalOrigin}/readiness`)).status).toBe(200);
     expectRefused(await service.bearing(token).get('/v1/me'), 503, 'provider_unavailable');
     expect((await service.bearing(healthy.sign()).get('/v1/me')).status).toBe(200);
     expectChallenge(await service.get('/v1/me'));

@@ -257,7 +257,7 @@ describe('resources created through the API', () => {
     await Promise.all([service.start(), replica.start()]);
     expect((await rowOf('registries/open')).sources).toEqual(['base']);
     expect(await applied('open')).toHaveLength(before.length + 1);
-    expect((await call(`${replica.internalOrigin}/readiness`)).status).toBe(200);
+    await expect.poll(async () => (await call(`${replica.internalOrigin}/readiness`)).status).toBe(200);
     await replica.stop();
   });
 });

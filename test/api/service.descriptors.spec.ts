@@ -96,7 +96,7 @@ it('accepts no more connections than its descriptors allow, and warns at the sta
     await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve));
   }
   expect(await synced()).toBeNull();
-  expect(await readiness()).toBe(200);
+  await expect.poll(readiness).toBe(200);
   expect(readdirSync(`/proc/${served.child.pid}/fd`).length).toBeLessThan(DESCRIPTORS);
 });
 
@@ -106,7 +106,7 @@ it('fails a sync and keeps running when there are no descriptors to start git', 
   for (const free of [1, 2, 3, 4, 6]) {
     leave(free);
     errors.push(await synced());
-    expect(await readiness()).toBe(200);
+    await expect.poll(readiness).toBe(200);
   }
   expect(errors).toContain('git could not be started: EMFILE');
   leave(DESCRIPTORS);

@@ -15,7 +15,7 @@ export async function unlessBusy(send: () => Promise<Reply>): Promise<Reply> {
   for (;;) {
     const reply = await send();
     if (reply.status !== 503) return reply;
-    expect(['503 overloaded', '503 search_too_broad']).toContain(outcomeOf(reply));
+    expect(['503 overloaded', '503 search_too_broad', '503 database_timeout']).toContain(outcomeOf(reply));
   }
 }
 
