@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { unlessBusy } from '../support/answers.js';
 import { Clock } from '../support/clock.js';
 import { aServer, aSkill } from '../support/documents.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
@@ -32,10 +33,10 @@ interface Page {
 
 it('a page of the ranked search ends at 1 MiB of items', async () => {
   // A search of a large index that is not prepared yet may end too early.
-  await expect.poll(async () => (await ask('publisher=io.three')).status).toBe(200);
-  const first = (await ask('publisher=io.three')).json as unknown as Page;
+  const answered = async (query: string) => (await unlessBusy(() => ask(query))).json as unknown as Page;
+  const first = await answered('publisher=io.three');
   expect(first.items.map(({ name }) => name)).toEqual(['io.three/xa', 'io.three/xb']);
-  const second = (await ask(`cursor=${first.metadata.nextCursor ?? ''}`)).json as unknown as Page;
+  const second = await answered(`cursor=${first.metadata.nextCursor ?? ''}`);
   expect(second.items.map(({ name }) => name)).toEqual(['io.three/xc']);
   expect(second.metadata).toEqual({ count: 1 });
 });
@@ -73,12 +74,10 @@ describe('search texts of other versions', () => {
     await versioned.synced('main');
     // Reads the index.
     const ranked = () => versioned.send('GET', `/registry/main/v0.1/x/search?q=${name}`);
-    await expect.poll(async () => (await ranked()).status).toBe(200);
-    expect(((await ranked()).json as unknown as Page).metadata.count).toBe(1);
+    expect(((await unlessBusy(ranked)).json as unknown as Page).metadata.count).toBe(1);
     for (const number of [0, count - 1]) {
-      const found = await versioned.send(
-        'GET',
-        `/registry/main/v0.1/servers?search=word-${number}-of-${count}`,
+      const found = await unlessBusy(() =>
+        versioned.send('GET', `/registry/main/v0.1/servers?search=word-${number}-of-${count}`),
       );
       expect(versionsIn(found)).toEqual([`${name}@1.${number}.0`]);
     }
@@ -86,7 +85,7 @@ describe('search texts of other versions', () => {
 });
 
 describe('limits.searchIndexBytes', () => {
-  const clock = new Clock().runs();
+  const clock = new Clock().runs().standsStill();
   const titled = (count: number, prefix: string) =>
     Array.from({ length: count }, (_, number) => aServer(`io.${prefix}/server-${number}`));
   const limited = aService({ mode: 'anonymous' })
