@@ -1,3 +1,4 @@
+import { QueryRunnerAlreadyReleasedError } from 'typeorm';
 import { describe, expect, it } from 'vitest';
 import {
   databaseStartError,
@@ -110,6 +111,8 @@ describe('a database error', () => {
     [error('open', { code: 'ENOENT', syscall: 'open' }), false],
     [error('Connection terminated unexpectedly'), true],
     [error('timeout exceeded when trying to connect'), true],
+    // TypeORM's, when a connection ends between two statements of a transaction.
+    [new QueryRunnerAlreadyReleasedError(), true],
     [error('wrapped', { driverError: error('x', { code: 'ECONNRESET' }) }), true],
     [new AggregateError([error('x', { code: 'ECONNREFUSED' })], 'both addresses'), true],
     [error('x', { code: '23505' }), false],

@@ -14,7 +14,7 @@ const UNREACHABLE_ERRNOS = new Set([
   'EAI_AGAIN',
 ]);
 const UNREACHABLE_MESSAGES =
-  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|Query read timeout|Connection is not established|Driver not Connected|the database is not initialized)/i;
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|Query read timeout|Connection is not established|Driver not Connected|Query runner already released|the database is not initialized)/i;
 
 /**
  * Whether an error from node-postgres or TypeORM means that the database is temporarily unreachable, rather than a bug
