@@ -41,7 +41,7 @@ export class ItemChangeAnswer {
   statusMessage?: string | null;
 }
 
-/** A version, or a change of an entry, that was held. */
+/** A version, or a change to an entry, that is or was held. */
 export class AdmissionItemAnswer {
   @ApiProperty({ format: 'uuid' })
   id: string;

@@ -74,7 +74,7 @@ export class OpenRegistries {
 
 /** The settings of `auth` after the last reload. */
 interface AppliedRules {
-  /** The settings applied last. */
+  /** The settings that were applied last. */
   readonly taken: AuthConfig;
   /** The settings of the last configuration that left no rules waiting. */
   readonly settled: AuthConfig;

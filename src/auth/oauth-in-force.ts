@@ -21,8 +21,8 @@ export class OAuthInForce {
   }
 
   /**
-   * Returns the settings that `replace` would bring into force. Unchanged providers stay the same objects, by which policies
-   * and caches recognize them.
+   * Returns the settings that `replace` would bring into force. Unchanged providers stay the same objects, because
+   * policies and caches recognize them by identity.
    */
   reloaded(next: OAuthConfig | undefined): OAuthConfig | null {
     if (!this.current || !next) return this.current;

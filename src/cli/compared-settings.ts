@@ -124,7 +124,7 @@ function mappingChanges({ before, after }: ProviderPair): Change[] {
   if (!before || !after || !before.claims === !after.claims) return [];
   const who = `provider ${after.name}`;
   return after.claims
-    ? [{ who, effect: 'loss', what: 'has claims now: all claims that they do not list are dropped' }]
+    ? [{ who, effect: 'loss', what: 'now has claims: all claims that they do not list are dropped' }]
     : [{ who, effect: 'gain', what: 'no longer has claims: all claims of a token count' }];
 }
 

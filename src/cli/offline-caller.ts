@@ -4,7 +4,7 @@ import { oauthInUse, type ProviderConfig } from '../config/config.js';
 import { type CallerForm, identify, type IdentifiedCaller } from '../explain/assumed-caller.js';
 import type { OfflineAccess } from './offline-access.js';
 
-/** A caller in a command (reference/explain): as in a request, or a file with a token. */
+/** The caller in a command (reference/explain): described as in a request, or by a file with a token. */
 export interface OfflineCallerForm extends CallerForm {
   readonly tokenFile?: string;
 }

@@ -425,7 +425,7 @@ describe('Codex', () => {
     expect(config['x-environment']).toMatchObject([{ name: 'token' }, { name: 'X-Key' }]);
   });
 
-  it('never passes on variables of the user, who sets them in the table of the server', () => {
+  it('passes on no existing variable of the user; values go into the table of the server', () => {
     const environmentVariables = [
       { name: 'AWS_SECRET_ACCESS_KEY', ...secret },
       { name: 'MODE', value: 'fast' },

@@ -20,7 +20,8 @@ export class Metrics {
   /** Adds process metrics: event loop, memory, garbage collection. */
   withProcess(): this {
     collectDefaultMetrics({ register: this.register });
-    // Gauges named like counters, which promtool rejects; each is the sum of the metric without `_total`.
+    // Removes gauges whose names end in `_total`, which promtool rejects; each is the sum of the metric without that
+    // suffix.
     for (const counted of ['resources', 'handles', 'requests'])
       this.register.removeSingleMetric(`nodejs_active_${counted}_total`);
     return this;

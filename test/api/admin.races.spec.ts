@@ -27,7 +27,7 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])(
       expect(outcomes).toEqual(['201', ...Array.from({ length: 5 }, () => '412 precondition_failed')]);
     });
 
-    it('with the same If-Match change it once', async () => {
+    it('with the same If-Match change it only once', async () => {
       await admin().put(path('lost-update'), good);
       const tag = String((await admin().get(path('lost-update'))).headers['etag']);
       const replies = await Promise.all(

@@ -43,7 +43,7 @@ describe('admission on two replicas', () => {
   });
   afterAll(() => replicas.stop());
 
-  it('counts each person once, and each of two people', async () => {
+  it('counts two approvals by one person once, and those of two people separately', async () => {
     const item = await hold('1.0.0');
     const twice = await Promise.all(
       ([0, 1] as const).map((index) => decide(on(index, reviewer('rita')), item, 'approve')),

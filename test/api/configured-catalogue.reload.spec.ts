@@ -185,7 +185,7 @@ describe('reload of the configuration', () => {
     expect([await ask('admin'), await ask('boss')]).toEqual(['403 role_required', '200']);
   });
 
-  it('leaves a change of auth.mode to a restart, with its role rules', async () => {
+  it('applies a change of auth.mode, with its role rules, only at a restart', async () => {
     const ask = async (role: string) => outcomeOf(await service.as({ role }).get('/v1/sources'));
     await service.reload((edited) => edited.auth({ roles: { manageSources: [{ role: 'admin' }] } }));
     expect([await ask('admin'), await ask('boss')]).toEqual(['200', '403 role_required']);

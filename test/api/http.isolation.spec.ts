@@ -21,7 +21,7 @@ import { within } from '../support/within.js';
 const CLAIMS = { org: 'acme' };
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => `io.acme/${letter}`);
 const SKILLS = '/registry/main/v0.1/x/dev.toolhive/skills';
-/** Mangled requests sent at once, with all valid ones. */
+/** Number of mangled requests sent concurrently, along with all valid ones. */
 const AT_ONCE = 75;
 
 const service = aService({ mode: 'full' })

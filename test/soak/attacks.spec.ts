@@ -599,7 +599,7 @@ function neighbour(): () => Promise<{ answered: number; failed: string[] }> {
   };
 }
 
-describe('a tenant beside an attacker, with a heap of 256 MiB', () => {
+describe('a tenant during attacks by another, with a heap of 256 MiB', () => {
   beforeAll(async () => {
     // Before the search index and the caches are filled.
     await neighbour()();

@@ -37,7 +37,7 @@ export interface Kind {
   readonly text: string;
 }
 
-/** Returns one object for equal kinds. */
+/** Returns the same object for equal kinds. */
 export class KindPool {
   private readonly kinds = new LRUCache<string, Kind>({ max: 2_000 });
 

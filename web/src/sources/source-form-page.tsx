@@ -189,7 +189,7 @@ function SourceForm({ schemas, source, etag, offered }: Editable): JSX.Element {
               <Problems
                 id="allow-shrink"
                 problems={problems.at('allowShrink')}
-                hint="Otherwise, a sync that would lose more than half of 20 or more entries fails and keeps them."
+                hint="Otherwise, if a source with 20 or more entries would lose more than half of them, the sync fails and keeps them."
               />
             </div>
           )}
