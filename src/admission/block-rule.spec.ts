@@ -124,7 +124,7 @@ describe('a block', () => {
     ['1.1.0', '>=1.2', false],
     ['2024-05', '>=1.2', false],
     ['2024-05', '*', true],
-  ])('with versions compares %s with %s', (version, versions, expected) => {
+  ])('with versions matches %s against %s', (version, versions, expected) => {
     expect(matches({ versions }, {}, version)).toBe(expected);
   });
 });

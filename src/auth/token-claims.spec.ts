@@ -147,7 +147,7 @@ describe('the subject and the client', () => {
     [{ sub: '', client_id: '', azp: '', appid: '', cid: '' }, undefined, undefined],
     [{ client_id: 7, cid: ['d'] }, undefined, undefined],
     [{}, undefined, undefined],
-  ])('of %j are %s and %s', (claims, subject, client) => {
+  ])('in %j are %s and %s', (claims, subject, client) => {
     expect(subjectIn(claims)).toBe(subject);
     expect(callerOfClaims(claims, PROVIDER).client).toBe(client);
   });

@@ -37,7 +37,7 @@ function entryOf(client: ClientName, document: Document): unknown {
 
 const DIGEST = 'a'.repeat(64);
 
-describe('a package is run by', () => {
+describe('the command that runs a package', () => {
   it.each<[Document, string]>([
     [run('npm', '@acme/weather', { version: '1.2.3' }), 'npx -y @acme/weather@1.2.3'],
     [run('npm', 'weather'), 'npx -y weather'],

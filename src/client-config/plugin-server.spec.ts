@@ -243,7 +243,7 @@ describe('a plugin’s server in a deny-list', () => {
   });
 });
 
-it('of a plugin whose list would be too long, the smallest servers are listed', () => {
+it('lists the smallest servers if the list of a plugin would be too long', () => {
   const long = run(`npx -y left-pad ${'x'.repeat(40_000)}`);
   const many = Array.from({ length: 1_000 }, (_, index) => run(`npx -y left-pad ${'x'.repeat(80)}${index}`));
   const small = { serverCommand: ['npx', '-y', 'left-pad@1.3.0'] };

@@ -114,7 +114,7 @@ it.each([
   [{ shutdown: {} }, null],
   [{ shutdown: { notice: '0s' } }, 0],
   [{ shutdown: { notice: '1m30s' } }, 90_000],
-])('%j has a notice of %s ms', (tree, noticeMs) => {
+])('%j gives a shutdown notice of %s ms', (tree, noticeMs) => {
   expect(read(tree).shutdown).toEqual({ noticeMs });
   expect(read(tree, { REGISTRY_SHUTDOWN_NOTICE: '7s' }).shutdown).toEqual({ noticeMs: 7_000 });
 });

@@ -232,7 +232,7 @@ describe.each([
   });
 });
 
-describe('the version of an entry, but not of a package,', () => {
+describe('the version of an entry, unlike that of a package,', () => {
   it.each(['1.0 beta', 'release 5', '1.0 - beta', 'a || b', 'a/b', '.', '..'])('is not %j', (version) => {
     expect(versionProblem(version)).toMatch(/white space|contains a "\/"|is a path segment/);
     expect(packageVersionProblem(version)).toBeNull();

@@ -120,7 +120,7 @@ describe('a program with arguments starts', () => {
     expect(shown(launchedPackages(command, args))).toBe(expected);
   });
 
-  it('packages that npm runs because of variables', () => {
+  it('environment variables that make npm run packages', () => {
     expect(shown(launchedPackages('npm', ['exec'], { npm_config_package: 'left-pad' }))).toBe(PAD);
     expect(shown(launchedPackages('npx', ['x'], { API_KEY: 'npx left-pad' }))).toBe('npm:x');
   });
@@ -167,12 +167,12 @@ describe('a line for a shell starts', () => {
     ['irm https://acme.example | iex', '?'],
     ['npx @x', 'npm:@x ?'],
     ['Start-Process $x left-pad', '?'],
-  ])('what PowerShell would run: %s', (line, expected) => {
+  ])('commands in PowerShell syntax: %s', (line, expected) => {
     expect(shown(packagesOfLine(line, true))).toBe(expected);
   });
 });
 
-describe('that starts something unknown is only known to do so', () => {
+describe('a line that starts something unknown is reported as uncertain', () => {
   it.each<[string, string[]]>([
     ['npx', ['${PACKAGE}']],
     ['npx', ['$(cat name)']],

@@ -37,7 +37,7 @@ it.each([
     webp('VP8L', (bytes) => bytes.writeUInt32LE(31 | (15 << 14), 21)),
     { type: 'image/webp', width: 32, height: 16 },
   ],
-])('reads the size of a %s picture', (_, bytes, image) => expect(rasterImageIn(bytes)).toEqual(image));
+])('reads the size of a %s image', (_, bytes, image) => expect(rasterImageIn(bytes)).toEqual(image));
 
 it.each([
   ['nothing', ''],

@@ -175,7 +175,7 @@ describe('a caller is identified as in a request', () => {
           });
   });
 
-  it('a preview takes the same callers', async () => {
+  it('a preview accepts the same callers', async () => {
     const preview = async (as: Form, registry = 'acme') =>
       (await service.as(SUPER_ADMIN).post('/v1/access/preview', { registry, as })).json;
     const counts = (server: number) => ({ server, skill: 0, plugin: 0 });
@@ -195,7 +195,7 @@ describe('a caller is identified as in a request', () => {
 });
 
 describe('what a manager learns about other callers', () => {
-  it('is the same for a registry of another organization and a missing one', async () => {
+  it('is the same for another organization’s registry and a missing one', async () => {
     for (const as of [{ anonymous: true }, { key: 'reader' }, token(PIA)]) {
       const about = async (registry: string) => (await ask(ACME_ADMIN, as, { registry })).json;
       expect(await about('hidden')).toEqual(await about('missing'));

@@ -167,7 +167,7 @@ describe('a replica with a cached registry that another replica changes', () => 
     },
   );
 
-  it('never answers a request with a page read before it arrived', async () => {
+  it('never answers a request with a page that was read before it arrived', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
     const registry = await cachedRegistry(['published'], [ACME_DATA]);

@@ -73,7 +73,7 @@ describe('limits of an entry', () => {
     expectRefused(await DOORS.publishing('server', name, '4.0.0'), 409, 'entry_full');
   });
 
-  it('leave version_exists as it is', async () => {
+  it('do not replace the error version_exists', async () => {
     const name = await fill('server');
     expectRefused(await DOORS.publishing('server', name, '3.0.0'), 409, 'version_exists');
     expectRefused(await DOORS.validation('server', name, '3.0.0'), 409, 'version_exists');

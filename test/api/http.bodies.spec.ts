@@ -104,7 +104,7 @@ describe('request bodies', () => {
     expect(outcomeOf(reply)).toBe('201');
   });
 
-  it('or headers that do not arrive within 10 s get 408 and a closed connection', async () => {
+  it('get 408 and a closed connection if they, or the headers, do not arrive within 10 s', async () => {
     const authorization = `Bearer ${service.issuer.sign(ACME_ADMIN)}`;
     const answers = await Promise.all([
       answerWhenClosed(

@@ -196,7 +196,7 @@ const ask = ({ caller, method = 'GET', path, body, headers = {} }: Question): Pr
   service.as(caller).send(method, path, { headers, ...(body === undefined ? {} : { body }) });
 const outcome = ({ status, text }: Reply) => `${status} ${text.replace(/"requestId":"[^"]*"/, '')}`;
 
-it('mangled requests do not change the answers of the requests beside them', async () => {
+it('mangled requests do not change the responses to concurrent valid requests', async () => {
   expect((await service.synced('tools')).status).toBe('complete');
   const alone: string[] = [];
   for (const question of VALID) alone.push(outcome(await unlessBusy(() => ask(question))));

@@ -622,7 +622,7 @@ describe('a marketplace with more than 4 MiB of manifests', () => {
     (folder) => `${folder}/plugin.json`,
   );
 
-  it('has a repository, in which the longest are replaced', async () => {
+  it('has a repository in which the longest manifests are replaced', async () => {
     for (const index of [0, 1, 2]) {
       const manifest = JSON.stringify({ x: `${index}`.repeat(256 * 1_024 - 8) });
       await storeContent(service, 'plugin', `io.acme/long-${index}`, '1.0.0', {
@@ -695,7 +695,7 @@ describe('clients that read slowly', () => {
 });
 
 describe('a command', () => {
-  it('has at most 1 MiB, inflated, and the media type of the protocol', async () => {
+  it('has at most 1 MiB when inflated, and the media type of the protocol', async () => {
     const command = `${pkt('command=ls-refs\n')}00010000`;
     for (const [body, headers] of [
       [command, {}],

@@ -81,7 +81,7 @@ it('a migration that fails leaves the earlier ones, and the next attempt continu
   expect(await migrateUp(owner)).toEqual([]);
 });
 
-it('a migration that deadlocks is tried again', async () => {
+it('a migration that deadlocks is retried', async () => {
   let attempts = 0;
   await inMigrationTransaction(owner, async (runner) => {
     attempts += 1;

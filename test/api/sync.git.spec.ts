@@ -105,7 +105,7 @@ describe('a tag', () => {
     return { tag: 'v1' };
   });
 
-  it('that is annotated is read, and not a branch of that name', async () => {
+  it('is read if annotated, and not confused with a branch of the same name', async () => {
     await service.synced('main');
     expect(await namesIn(service)).toEqual(['one']);
     git.takeRequests();

@@ -182,7 +182,7 @@ describe('a webhook with `as`', () => {
     ]);
   });
 
-  it('follows every registry whose gate its claims pass, unless it names one', async () => {
+  it('follows every registry that its claims may enter, unless one is configured', async () => {
     await configure(team({ as: { claims: { org: 'contoso' } } }));
     await sent();
     const name = aName();
