@@ -41,7 +41,7 @@ describe('paging through 300 versions in two sources', () => {
 
   it('returns each version exactly once and in order, at limits from 1 to 100', async () => {
     const everything = await walk(service, 100);
-    // "io.acme/a0000" and its four neighbours are distinct names; nothing is shadowed.
+    // "io.acme/a0000" and its four neighbors are distinct names; nothing is shadowed.
     expect(everything).toHaveLength(285);
     expect(new Set(everything).size).toBe(285);
     const names = everything.map((row) => row.split('@')[0] ?? '');

@@ -236,7 +236,7 @@ describe('rows read by a query', () => {
     const rows = await rowsTouched(large.runner, ask);
     expect(rows).toBeLessThanOrEqual(atMost);
     const fewer = await rowsTouched(small.runner, ask);
-    // Slack: with more names, neighbours differ slightly in versions and sources.
+    // Slack: with more names, neighbors differ slightly in versions and sources.
     expect(rows).toBeLessThanOrEqual(1.5 * fewer + LIMIT);
   }
 

@@ -53,7 +53,7 @@ describe('the packed package, installed in an empty directory', () => {
       env: { PATH: process.env['PATH'] ?? '', ...environment },
     });
 
-  it('contains the program, licence and README, but no tests or development tools', async () => {
+  it('contains the program, license and README, but no tests or development tools', async () => {
     expect((await readdir(installed)).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
     const all = await readdir(join(installed, 'dist'), { recursive: true, withFileTypes: true });
     const isPage = ({ parentPath }: Dirent) => `${parentPath}/`.startsWith(join(installed, 'dist', 'web/'));
