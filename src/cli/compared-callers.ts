@@ -11,7 +11,7 @@ import type { Pointer } from '../json/json-values.js';
 import { KINDS } from '../source-kinds/kinds.js';
 import type { OfflineAccess } from './offline-access.js';
 
-/** One value of a token: a member of the list at a JSON Pointer. */
+/** One value of a token: the value at a JSON Pointer, or an element of the list there. */
 export interface RawValue {
   readonly at: Pointer;
   readonly value: string;

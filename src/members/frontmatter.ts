@@ -21,7 +21,7 @@ const STARTS = /(?:hooks|mcp_?servers)["']?\s*[:#]|\\(?:[xuU]|\r?\n)/i;
 
 /**
  * Reads a frontmatter. Clients accept frontmatter that is not valid YAML, which is common, so only frontmatter with
- * keys that start something must be valid.
+ * keys that start something has to be valid.
  *
  * @param text the beginning of the file.
  * @param isCut whether the file continues after it.

@@ -99,7 +99,7 @@ interface AskProps {
   readonly failure?: Failure;
 }
 
-/** A message to an administrator, to copy. */
+/** A message that the user can copy and send to an administrator. */
 export function AskForAccess({ question, missing, failure }: AskProps): JSX.Element {
   const { me } = useSession();
   const [at] = useState(() => new Date());
