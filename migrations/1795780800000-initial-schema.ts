@@ -120,8 +120,8 @@ const ENTRIES = `
   );
   create index entry_claim_set on entry (claim_set_id);
   create index entry_claims_changed on entry (claims_changed_at) where claims_changed_at is not null;
-  -- Begins with the claims so that lookups by name cannot use it. Otherwise PostgreSQL, without statistics as in a source's first
-  -- sync, considers it as good as the unique index and reads all entries of the source up to the name.
+  -- Begins with the claims so that lookups by name cannot use it. Otherwise PostgreSQL, if it has no statistics yet (as in
+  -- a source's first sync), considers it as good as the unique index and reads all entries of the source up to the name.
   create index entry_partition on entry (claim_set_id, source_id, type, name);
   create index entry_revision on entry (source_id, revision);
 
@@ -148,7 +148,7 @@ const ENTRIES = `
       select array_agg(source_id), array_agg(claim_set_id) into lost_sources, lost_sets
       from (select distinct source_id, claim_set_id from before_change) p;
     else
-      -- What stands on both sides was there before and still is.
+      -- Rows on both sides have not changed.
       select array_agg(source_id), array_agg(claim_set_id) into gained_sources, gained_sets
       from (select source_id, claim_set_id from after_change except
             select source_id, claim_set_id from before_change) p;
@@ -159,7 +159,7 @@ const ENTRIES = `
     if gained_sources is null and lost_sources is null then
       return null;
     end if;
-    -- Of a source that is being deleted everything goes anyway.
+    -- Skips sources that are being deleted: all their rows go anyway.
     select array_agg(id) into present from (
       select id from source where id = any(gained_sources || lost_sources) order by id for no key update
     ) s;
@@ -198,7 +198,7 @@ const ENTRIES = `
     referencing old table as before_change
     for each statement execute function settle_source_partitions();
 
-  -- A change of claims may have made the entry visible to a caller who asks for what changed since a time.
+  -- A change of claims may have made the entry visible to a caller who asks for changes since a time.
   create function note_changed_claims() returns trigger language plpgsql as $$
   begin
     new.claims_changed_at := clock_timestamp();
@@ -290,7 +290,7 @@ const AUDIT = `
   )`;
 
 const ADMISSION = `
-  -- What waits for a decision has its own tables, so that no statement that reads the catalog can show it.
+  -- Items that wait for a decision have their own tables, so that no statement that reads the catalog can show them.
   create table admission_item (
     id uuid primary key,
     source_id integer not null references source on delete cascade,
@@ -328,7 +328,7 @@ const ADMISSION = `
   create index admission_item_list on admission_item (status, created_at, id);
   create index admission_item_due on admission_item (due_at) where status = 'held' and due_at is not null;
   create index admission_item_publisher on admission_item (publisher_key) where publisher_key is not null;
-  -- Finds the few items that blocks hold.
+  -- Finds the few items held by blocks.
   create index admission_item_blocked on admission_item (source_id, type, name)
     where status = 'held' and change is null and reasons @> '[{"policy": "block"}]';
 
@@ -363,7 +363,7 @@ const ADMISSION = `
     updated_at timestamptz(3) not null default now()
   );
 
-  -- Changes of blocks that are in force, but not yet applied to all stored versions.
+  -- Changed blocks that are in force, but not yet applied to all stored versions.
   create table block_change (
     id uuid primary key,
     block text collate "C" not null,
@@ -378,8 +378,8 @@ const ADMISSION = `
   )`;
 
 const WEBHOOKS = `
-  -- Commits are not in the order of event IDs, so a webhook's place in the audit trail is a snapshot: the transactions whose events
-  -- it has handled.
+  -- Transactions do not commit in the order of event IDs, so a webhook's place in the audit trail is a snapshot: the transactions
+  -- whose events it has handled.
   create table webhook (
     id integer generated always as identity primary key,
     name text collate "C" not null unique,
@@ -423,7 +423,7 @@ const WEBHOOKS = `
   )`;
 
 const CONTENT = `
-  -- The files of skills and plugins: equal files are stored once, equal trees too.
+  -- The files of skills and plugins. Identical files and identical trees are stored once.
   create table content_blob (
     digest bytea primary key,
     bytes integer not null
@@ -436,7 +436,7 @@ const CONTENT = `
     primary key (blob, position)
   );
 
-  -- The members of a tree are what clients find in it, as read by this version of the function; searches compare the tokens.
+  -- What clients find in a tree (members), and the version of the function that read it; searches compare the tokens.
   create table content_tree (
     digest bytea primary key,
     bytes integer not null,
@@ -461,7 +461,7 @@ const CONTENT = `
   );
   create index version_content_tree on version_content (tree);
 
-  -- Versions whose content is fetched: served ones, and held ones that wait for it.
+  -- Versions whose content is fetched: served versions, and held ones that wait for content.
   create table content_fetch (
     id bigint generated always as identity primary key,
     version_id bigint unique references entry_version on delete cascade,
