@@ -12,9 +12,9 @@ export class ClientConfigQuery {
     default: 'servers',
     description:
       '`servers`: the file that installs the servers; `allowlist`: the list that allows only them; `denylist`: the list that ' +
-      'blocks deleted and blocked versions; `managed`: both lists, in the managed settings, and in a marketplace only its plugins; ' +
-      '`plugins`: the settings that install the plugins of the marketplace. Cursor has only `servers` and `allowlist`, Codex no ' +
-      '`denylist`.',
+      'blocks deleted and blocked versions; `managed`: both lists, as managed settings, which in a marketplace allow only its plugins; ' +
+      '`plugins`: the settings that install the plugins of the marketplace. Cursor supports only `servers` and `allowlist`; Codex ' +
+      'does not support `denylist`.',
   })
   @MayBeEmpty()
   @IsIn(FILE_FORMS)

@@ -2,7 +2,7 @@ import { elements, member } from '../json/json-values.js';
 
 /** Why a server has no entry in a client's configuration. Codes are stable; sentences may change. */
 export const OMISSIONS = {
-  no_connection: 'The document names neither a remote nor a package',
+  no_connection: 'The document has neither a remote nor a package',
   unsupported_registry_type: 'None of the supported clients can run packages of this type',
   unsupported_transport: 'The package listens on a port: a client can connect to it but not start it',
   unsupported_runtime: 'The package is for a different runtime than the one used for packages of this type',

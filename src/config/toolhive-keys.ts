@@ -34,7 +34,7 @@ const ADVICE: Advice = {
     enabled: TELEMETRY,
     serviceName: 'is the environment variable OTEL_SERVICE_NAME here',
     serviceVersion: TELEMETRY,
-    endpoint: 'is telemetry.otlpEndpoint here, a URL',
+    endpoint: 'is telemetry.otlpEndpoint here; it must be a URL',
     insecure: TELEMETRY,
     tracing: 'is telemetry.sampleRatio here',
     metrics: TELEMETRY,

@@ -72,7 +72,7 @@ describe('a block set while versions are being written', () => {
     return here;
   };
 
-  it('does not wait for a sync, which holds what it matches', async () => {
+  it('does not wait for a sync, which then holds matching versions', async () => {
     const stop = await stopAt('mirror', 'com.new/a');
     await startSync('mirror', GOOD, EVIL, aServer('com.new/a'));
     await stop.isReached();
@@ -91,7 +91,7 @@ describe('a block set while versions are being written', () => {
     });
   });
 
-  it('interrupts a sync of what it matches, which starts again', async () => {
+  it('interrupts a sync of matching versions, which starts again', async () => {
     expect(await everywhere()).toContain('com.evil/a@1.0.0');
     const stop = await stopAt('mirror', 'com.new/b');
     await startSync('mirror', GOOD, EVIL, aServer('com.new/b'));

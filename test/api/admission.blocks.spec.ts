@@ -85,7 +85,7 @@ describe('a block', () => {
     expect(await itemsFor(service)).toEqual([]);
   });
 
-  it('keeps latest, search and the metadata of versions right', async () => {
+  it('updates latest, search and the metadata of versions correctly', async () => {
     const read = async () =>
       (await service.get('/registry/main/v0.1/servers/com.evil%2Fa/versions/latest')).json as {
         server: Document;

@@ -58,7 +58,7 @@ export function InstallFiles({ registry, type, name, document, marketplace }: Pr
       <section class="install">
         <h2>Install</h2>
         <p class="notice">
-          <b>Not installable from here.</b> The document names no package.
+          <b>Not installable from here.</b> The document has no package.
         </p>
       </section>
     );

@@ -178,7 +178,7 @@ function NotInstallable({ options }: { options: readonly Option[] }): JSX.Elemen
       <div class="notice">
         <b>Not installable from here.</b>{' '}
         {reasons.length === 0 ? (
-          'The document names neither a remote nor a package.'
+          'The document has neither a remote nor a package.'
         ) : (
           <Reasons reasons={reasons} />
         )}

@@ -128,6 +128,6 @@ export function ResourceForm(props: FormProps): JSX.Element {
 function FormRefusal({ failure, problems }: { failure: Failure; problems: FieldProblems }): JSX.Element {
   const { code, status, requestId } = failure;
   // The API's sentence repeats the first problem.
-  const sentence = code === 'invalid_body' ? 'Some fields need a change' : failure.sentence;
+  const sentence = code === 'invalid_body' ? 'Some fields need to be corrected' : failure.sentence;
   return <Refusal failure={new Failure(sentence, code, status, requestId, problems.rest())} />;
 }
