@@ -53,7 +53,7 @@ export function curate(settings: AdmissionConfig | null, version: CuratedVersion
   return holdFor(reasons);
 }
 
-/** Decides about content that is stored after its version: rules without `contains` have decided already. */
+/** Judges content that is stored after its version: rules without `contains` have already decided. */
 export function curateContent(
   settings: AdmissionConfig | null,
   version: Pick<CuratedVersion, 'name' | 'version' | 'contents'> & { readonly publishedAt: Date },

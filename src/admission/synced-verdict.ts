@@ -95,7 +95,7 @@ export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
   };
 }
 
-/** Decides about content that is stored with this sync, of a version that is served without it. */
+/** Judges content stored by this sync for a version that is already served without it. */
 function verdictOnArriving(
   { version: { name, version }, stored, isServed, content }: SeenVersion,
   contents: Contents,

@@ -17,14 +17,14 @@ import { StreamedZip, zipOf } from './content-zip.js';
 import { ContentFiles } from './content.responses.js';
 import { VisibleContent } from './visible-content.queries.js';
 
-/** A version as the path names it: `:type/:namespace/:name/:version`. */
+/** The version in a path: `:type/:namespace/:name/:version`. */
 export interface NamedVersion {
   readonly type: string;
   readonly name: string;
   readonly version: string;
 }
 
-/** Handler parameter: the version that the path names. */
+/** Handler parameter: the version in the path. */
 export const VersionInPath = createParamDecorator((_: unknown, context: ExecutionContext): NamedVersion => {
   const { type, namespace, name, version } = context
     .switchToHttp()

@@ -13,7 +13,7 @@ import { RegistryAnswer, RegistryAnswerList } from './registries.responses.js';
 import { RegistriesService } from './registries.service.js';
 import { Registry } from './registry.entity.js';
 
-/** Why settings of a registry are refused, whether they would be stored or compared. */
+/** Errors for the settings of a registry, whether they would be stored or compared. */
 export const REGISTRY_SETTINGS_ERRORS = [
   'invalid_name',
   'unknown_source',

@@ -18,7 +18,7 @@ import { SourceListParameters } from './sources.dto.js';
 import { SourceAnswer, SourceKinds, SourceList } from './sources.responses.js';
 import { SourcesService } from './sources.service.js';
 
-/** Why settings of a source are refused, whether they would be stored, compared or tested. */
+/** Errors for the settings of a source, whether they would be stored, compared or tested. */
 export const SOURCE_SETTINGS_ERRORS = [
   'path_not_allowed',
   'namespace_not_allowed',
