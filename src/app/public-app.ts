@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { CorsOptions, CorsOptionsDelegate } from '@nestjs/common/internal';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import express, { type Request } from 'express';
+import express, { type NextFunction, type Request, type Response } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import { requestCaller } from '../auth/caller.js';
@@ -18,15 +18,15 @@ import { isForLoopback, isLoopbackAddress, requestedHost, requestIdFor } from '.
 import {
   answerConnectionErrors,
   limitConnections,
+  limitPipelining,
   limitRequests,
   limitUnreadBytes,
-  limitPipelining,
   startInTurn,
 } from '../http/server-limits.js';
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { HttpMetrics, requestLog, resumeTrace } from '../telemetry/requests.js';
-import { admitKeys, RegistryCallers } from '../visibility/registry-key-callers.js';
+import { RegistryCallers } from '../visibility/registry-key-callers.js';
 import { AppModule } from './app.module.js';
 
 /** The consumer API, discovery and OpenAPI: the only paths with CORS headers. */
@@ -175,6 +175,26 @@ function securityHeaders(oauth: OAuthConfig | null): Middleware {
       },
     },
   });
+}
+
+/**
+ * reference/access: a wrong or expired key gets the same response as an unknown registry, before method, path and token
+ * are checked.
+ */
+function admitKeys(
+  callers: RegistryCallers,
+): (request: Request, response: Response, next: NextFunction) => void {
+  return (request, _response, next) => {
+    const { registryKey } = request;
+    if (!registryKey) {
+      next();
+      return;
+    }
+    callers.admit(request, registryKey).then(
+      (isAdmitted) => next(isAdmitted ? undefined : new ApiError('registry_not_found')),
+      (error: unknown) => next(error),
+    );
+  };
 }
 
 /** Creates the public application, ready to listen. Middleware runs in the order listed, before Nest's own steps. */

@@ -26,10 +26,16 @@ import {
   LongConfig,
 } from './client-config-page.js';
 import type { EntrySearch } from './entry-search.js';
-import type { ListRequest, VersionsRequest } from './list-request.js';
+import {
+  isSearch,
+  type ListRequest,
+  SEARCH_TIME_MS,
+  searchTimeMs,
+  type VersionsRequest,
+} from './list-request.js';
 import { PageCache } from './page-body.js';
 import { PageReader, type PageRequest } from './page-reader.js';
-import { isSearch, SEARCH_TIME_MS, SearchLimit, searchTimeMs } from './search-limits.js';
+import { SearchLimit } from './search-limits.js';
 
 /** Pages of at least this size are large. */
 const LARGE_BYTES = 256 * 1_024;

@@ -2,11 +2,10 @@ import type { EntryType } from '../documents/entry-types.js';
 import type { ViewSql } from '../visibility/freshness.queries.js';
 import { countPartitions, isEmptyView, type ViewOfPartitions } from '../visibility/view.js';
 import { type IndexScan, indexScansFor, scanChanges, scanInOrder } from './index-scan.queries.js';
-import type { ListRequest } from './list-request.js';
+import { isSearch, type ListRequest } from './list-request.js';
 import { type FoundVersion, isFull, isVersion, RowsPerName } from './page-body.js';
 import { nothingVisible, versionsOfListed, walkByPartition, walkBySource } from './page.queries.js';
 import type { ListedNames, ListPart } from './search-index/entry-scan.js';
-import { isSearch } from './search-limits.js';
 
 /**
  * A view with more partitions is read source by source, and the claim set of each entry is tested: starting a scan for

@@ -3,22 +3,6 @@ import type { ConfigType } from '@nestjs/config';
 import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
 import { type AbortSource, Semaphore, SemaphoreTimeout } from '../limits/semaphore.js';
-import type { ListFilter } from './list-request.js';
-
-/** reference/search: a search ends within two seconds. */
-export const SEARCH_TIME_MS = 1_750;
-/** Time limit for lists with other filters, which may take longer. */
-const FILTER_TIME_MS = 30_000;
-
-/** Returns whether a list may read many more versions than it returns and may therefore be slow. */
-export function isSearch({ search, updatedSince, version, status }: ListFilter): boolean {
-  return Boolean(search || updatedSince || status) || (version !== undefined && version !== 'latest');
-}
-
-/** Returns the time limit for a list that `isSearch` accepts, in milliseconds. */
-export function searchTimeMs({ search }: ListFilter): number {
-  return search ? SEARCH_TIME_MS : FILTER_TIME_MS;
-}
 
 /** reference/search: how long a search waits while its caller has `searchesPerCaller` searches running. */
 const WAIT_MS = 2_000;

@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { Loaded, Route } from '../auth/route.js';
 import type { ServerVersion } from '../client-config/client-config.js';
 import { optionsOf } from '../client-config/client-setup.js';
-import { runsInToolHive } from '../client-config/toolhive.js';
+import { runsInToolHive } from '../client-config/connections.js';
 import { CachedJson } from '../http/json-answers.js';
 import { memberText } from '../json/json-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';

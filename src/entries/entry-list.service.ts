@@ -13,8 +13,7 @@ import { SourcesRepository } from '../sources/sources.repository.js';
 import { hasShape } from '../validation/class-validation.js';
 import { IsStorable } from '../validation/decorators.js';
 import { MAX_PAGE } from '../validation/value-checks.js';
-import { Partitions } from '../visibility/source-partitions.js';
-import { evaluateSource } from '../visibility/visible-partitions.js';
+import { evaluateSource, Partitions } from '../visibility/partitions.js';
 import type { EntriesQuery } from './entries.dto.js';
 import {
   type AskedEntries,

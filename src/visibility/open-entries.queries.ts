@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
-import { Partitions } from './source-partitions.js';
+import { Partitions } from './partitions.js';
 import { RegistryLookup } from './registry-lookup.queries.js';
 
 /** Counts the entries open to callers without a token, for the startup log (reference/access). */

@@ -1,11 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { NextFunction, Request, Response } from 'express';
+import type { Request } from 'express';
 import { Authenticator, CallersWithoutToken } from '../auth/auth.guard.js';
 import type { Caller } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
 import { isExpired, isKey, keyDigest, type RegistryKey } from '../config/registry-keys.js';
-import { ApiError } from '../http/errors.js';
 import { RegistryLookup, type RegistryState } from './registry-lookup.queries.js';
 
 /**
@@ -62,26 +61,6 @@ export class RegistryCallers extends CallersWithoutToken {
     this.found.set(caller, state);
     return caller;
   }
-}
-
-/**
- * reference/access: a wrong or expired key gets the same response as an unknown registry, before method, path and token
- * are checked.
- */
-export function admitKeys(
-  callers: RegistryCallers,
-): (request: Request, response: Response, next: NextFunction) => void {
-  return (request, _response, next) => {
-    const { registryKey } = request;
-    if (!registryKey) {
-      next();
-      return;
-    }
-    callers.admit(request, registryKey).then(
-      (isAdmitted) => next(isAdmitted ? undefined : new ApiError('registry_not_found')),
-      (error: unknown) => next(error),
-    );
-  };
 }
 
 /**

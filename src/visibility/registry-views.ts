@@ -11,9 +11,8 @@ import type { CachedJson } from '../http/json-answers.js';
 import { isUnchanged } from './freshness.queries.js';
 import { RegistryCallers } from './registry-key-callers.js';
 import { RegistryLookup, type RegistryState } from './registry-lookup.queries.js';
-import { Partitions } from './source-partitions.js';
+import { Partitions, ViewCache } from './partitions.js';
 import type { RememberedRegistry, View } from './view.js';
-import { ViewCache } from './visible-partitions.js';
 
 abstract class Access {
   /** Makes the types nominal, so that no object literal is assignable to them. */

@@ -5,7 +5,7 @@ import { AuthModule } from '../auth/auth.module.js';
 import { AuthzModule } from '../authz/authz.module.js';
 import { Source } from '../sources/source.entity.js';
 import { OpenEntries } from './open-entries.queries.js';
-import { Partitions } from './source-partitions.js';
+import { Partitions } from './partitions.js';
 import { RegistryCallers } from './registry-key-callers.js';
 import { RegistryLookup, ViewsQueries } from './registry-lookup.queries.js';
 import { RegistryViews } from './registry-views.js';

@@ -3,9 +3,13 @@ import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { indexScansFor } from '../../dist/catalog/index-scan.queries.js';
 import { NameWalk, readByIndex, readByNames, readList } from '../../dist/catalog/list-strategies.js';
-import type { ListFilter, ListRequest, Position } from '../../dist/catalog/list-request.js';
+import {
+  isSearch,
+  type ListFilter,
+  type ListRequest,
+  type Position,
+} from '../../dist/catalog/list-request.js';
 import type { FoundVersion } from '../../dist/catalog/page-body.js';
-import { isSearch } from '../../dist/catalog/search-limits.js';
 import { SearchIndex } from '../../dist/catalog/search-index/search-index.service.js';
 import { createDataSource } from '../../dist/database/open-database.js';
 import { DATABASE_EPOCH, SnapshotCheck, ViewSql } from '../../dist/visibility/freshness.queries.js';

@@ -3,8 +3,7 @@ import { inSoak } from '../../test/support/soak.js';
 import type { Caller } from '../auth/caller.js';
 import { FullPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
-import { partitionsOf, type RegistryPartitions } from './source-partitions.js';
-import { ViewCache } from './visible-partitions.js';
+import { partitionsOf, type RegistryPartitions, ViewCache } from './partitions.js';
 import type { View } from './view.js';
 
 const BOUND_BYTES = 32 * 1024 * 1024;
