@@ -11,7 +11,7 @@ import { AdminFiles } from '../sources/admin-limits.js';
 import { Fetchers } from '../sync/fetchers.js';
 import { FileFetcher } from '../sync/file/file.fetcher.js';
 import { SourceFiles } from '../sync/file/source-files.js';
-import { FormatError } from '../sync/formats/format-error.js';
+import { FormatError } from '../sync/formats/source-content.js';
 import { ContentRepositories } from '../content/content-repositories.js';
 import { SourceFormats } from '../sync/formats/source-formats.js';
 import { GitFetcher } from '../sync/git/git.fetcher.js';

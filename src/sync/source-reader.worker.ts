@@ -3,9 +3,8 @@ import { parentPort } from 'node:worker_threads';
 import type { ListKey } from '../documents/entry-types.js';
 import { JsonSliceError } from '../json/json-slices.js';
 import type { StoredFilter } from '../sources/entry-filter.js';
-import { FormatError } from './formats/format-error.js';
+import { FormatError, type FormatSettings } from './formats/source-content.js';
 import { readJsonFile } from './formats/json-file.js';
-import type { FormatSettings } from './formats/source-content.js';
 import { readPage } from './registry-api/registry-page.js';
 
 /**

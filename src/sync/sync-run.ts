@@ -1,29 +1,30 @@
+import { createHash } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
+import { BlockSweep } from '../admission/block-sweep.queries.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import type { WrittenEvent } from '../audit/audit.queries.js';
+import type { Config, LimitsConfig } from '../config/config.js';
 import { contentConfig, limitsConfig } from '../config/slices.js';
 import { type KeptFolders, SourceFolders } from '../content/source-folders.js';
 import { isDatabaseUnreachable, isStorageFull } from '../database/database-errors.js';
 import type { VersionName } from '../documents/entry-types.js';
-import { BlockSweep } from '../admission/block-sweep.queries.js';
 import { EntryWriter } from '../entries/writer/entry-writer.js';
 import { ownShortage } from '../limits/own-resources.js';
 import { FetchError } from '../outbound/fetch-error.js';
-import type { SourceFormat } from '../source-kinds/source-formats.js';
 import { namedFiles } from '../source-kinds/named-files.js';
+import type { SourceFormat } from '../source-kinds/source-formats.js';
 import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
 import { retryInMs } from '../sources/retry.js';
 import { type LeasedSource, SourceLeases } from '../sources/source-leases.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { tracing } from '../telemetry/tracing.js';
-import type { FormatContent } from './formats/source-content.js';
+import type { FetchState } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
-import { FormatError } from './formats/format-error.js';
+import { type FormatContent, FormatError } from './formats/source-content.js';
 import { SourceFormats } from './formats/source-formats.js';
 import { type MemoryShare, ReadMemory, ReadMemoryError } from './read-memory.js';
-import { previousState, rulesDigest } from './read-rules.js';
 import { readSource } from './read-source.js';
 import { checkNotEmpty, checkNotShrunk, isGuarded } from './shrink-guard.js';
 import { type RunOutcome, SyncMetrics } from './sync-metrics.js';
@@ -35,6 +36,7 @@ import {
   withoutRefused,
 } from './sync-report.js';
 import { countLiveEntries } from './sync.queries.js';
+
 const INTERNAL_FAILURE = 'The sync failed because of an internal error: see the log for the cause';
 
 /** The content to write. */
@@ -219,4 +221,29 @@ function shownSentence(error: Error, { kind, settings, origin }: LeasedSource): 
         : text,
     shown,
   );
+}
+
+/** Increment this when the reader or the document rules change, so that unchanged content is read again. */
+const READER_VERSION = 'reader-7';
+
+/** Returns a digest of the rules that decide which content of a source is stored. */
+function rulesDigest(
+  { filter, admission }: LeasedSource,
+  { versionsPerEntry, bytesPerEntry, publisherMeta }: LimitsConfig,
+  { maxBytesPerVersion }: Pick<Config['content'], 'maxBytesPerVersion'>,
+): string {
+  return createHash('sha256')
+    .update(
+      JSON.stringify([
+        ...[READER_VERSION, filter, admission, versionsPerEntry, bytesPerEntry, publisherMeta],
+        maxBytesPerVersion,
+      ]),
+    )
+    .digest('base64url');
+}
+
+/** Returns the state of the last run, if it used the same rules. */
+function previousState({ fetchState }: LeasedSource, rules: string): FetchState | null {
+  const previous = fetchState as { rules: string; state: FetchState } | null;
+  return previous?.rules === rules ? previous.state : null;
 }

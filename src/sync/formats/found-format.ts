@@ -1,8 +1,7 @@
 import { topLevelMembers } from '../../json/json-members.js';
 import { isDeeperThan } from '../../json/json-text.js';
 import { isObject, member } from '../../json/json-values.js';
-import { FormatError } from './format-error.js';
-import type { JsonFormat } from './source-content.js';
+import { FormatError, type JsonFormat } from './source-content.js';
 
 /** Larger files are not parsed to find out which other format they may have. */
 const MAX_PARSED_BYTES = 1024 * 1024;

@@ -1,11 +1,10 @@
 import type { IncomingVersion } from '../../documents/entry-types.js';
 import { EntryValidator, type MemoryCounter, type ReadEntries } from '../entry-validator.js';
 import { findFormat } from './found-format.js';
-import { FormatError } from './format-error.js';
+import { FormatError, type FormatSettings, type JsonFormat, type JsonReader } from './source-content.js';
 import { readRegistryFile } from './registry-file.js';
 import { readServersFile } from './servers-file.js';
 import { jsonText } from './sliced-file.js';
-import type { FormatSettings, JsonFormat, JsonReader } from './source-content.js';
 
 /** The formats that a single JSON file can have. */
 const READERS = {

@@ -5,7 +5,7 @@ import { TimeSlice } from '../../json/time-slice.js';
 import { EntryValidator } from '../entry-validator.js';
 import { DerivedEntries, MAX_DERIVED, NAME_TAKEN } from './derived-entries.js';
 import { namespaceFor } from './folder-files.js';
-import { FormatError } from './format-error.js';
+import { type DerivedRead, type FolderReader, type FormatContent, FormatError } from './source-content.js';
 import { LocalPlugins } from './local-plugins.js';
 import {
   type PluginEntry,
@@ -16,7 +16,6 @@ import {
 } from './marketplace-entries.js';
 import { RemotePlugins } from './remote-plugins.js';
 import { withFormatErrors } from './sliced-file.js';
-import type { DerivedRead, FolderReader, FormatContent } from './source-content.js';
 
 /** Parsing more would block other requests. */
 export const MAX_MARKETPLACE_BYTES = 4 * 1024 * 1024;

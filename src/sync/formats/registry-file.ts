@@ -5,9 +5,8 @@ import { JsonSlicer, type Slice } from '../../json/json-slices.js';
 import { parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import type { UncheckedDocument } from '../entry-validator.js';
-import { FormatError } from './format-error.js';
+import { FormatError, type JsonReader } from './source-content.js';
 import { readSlices } from './sliced-file.js';
-import type { JsonReader } from './source-content.js';
 
 const TYPES = new Map(ENTRY_TYPE_NAMES.map((type): [string, EntryType] => [ENTRY_TYPES[type].listKey, type]));
 

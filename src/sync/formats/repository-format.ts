@@ -2,11 +2,10 @@ import { posix } from 'node:path';
 import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
 import type { SourceFormat } from '../../source-kinds/source-formats.js';
 import { SKILL_FILE } from '../../content/skill-file.js';
-import { FormatError } from './format-error.js';
+import { type FolderFormat, FormatError } from './source-content.js';
 import { MARKETPLACE_FILES } from './marketplace-entries.js';
 import { CLIENT_CONFIGURATION, DOCKER_CATALOG } from './found-format.js';
 import { isServerFile, SERVER_FILE } from './servers-folder.js';
-import type { FolderFormat } from './source-content.js';
 
 const REGISTRY_FILE = 'registry.json';
 

@@ -6,9 +6,8 @@ import { parseText } from '../../json/json-text.js';
 import { isObject, member } from '../../json/json-values.js';
 import type { UncheckedDocument } from '../entry-validator.js';
 import { ENVELOPE, listedServer } from '../registry-api/registry-page.js';
-import { FormatError } from './format-error.js';
+import { FormatError, type JsonReader } from './source-content.js';
 import { readSlices, withFormatErrors } from './sliced-file.js';
-import type { JsonReader } from './source-content.js';
 
 const LIST = 'servers';
 const MAX_ITEM_BYTES = MAX_DOCUMENT_BYTES + ENVELOPE.bytes;

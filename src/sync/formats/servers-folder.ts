@@ -5,10 +5,9 @@ import { JsonSliceError, JsonSlicer } from '../../json/json-slices.js';
 import { isObject } from '../../json/json-values.js';
 import { TimeSlice } from '../../json/time-slice.js';
 import { EntryValidator, type UncheckedDocument } from '../entry-validator.js';
-import { FormatError } from './format-error.js';
+import { type FolderReader, FormatError } from './source-content.js';
 import { serverIn } from './servers-file.js';
 import { jsonText } from './sliced-file.js';
-import type { FolderReader } from './source-content.js';
 
 const MAX_SERVER_FILES = 10_000;
 /** Includes white space. */

@@ -10,8 +10,7 @@ import { EntryValidator } from '../entry-validator.js';
 import { derivedDocument, derivedVersion } from './derived-document.js';
 import { DerivedEntries, MAX_DERIVED, NAME_TAKEN } from './derived-entries.js';
 import { BYTES_PER_FILE, FolderFiles, namespaceFor, versionFolder } from './folder-files.js';
-import { FormatError } from './format-error.js';
-import type { FolderRead, FolderReader } from './source-content.js';
+import { type FolderRead, type FolderReader, FormatError } from './source-content.js';
 
 const MAX_SKILL_FILE_BYTES = 1024 * 1024;
 const TOO_LARGE = { frontmatter: undefined, problem: `${SKILL_FILE}: is larger than 1 MiB` };

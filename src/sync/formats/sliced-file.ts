@@ -3,7 +3,7 @@ import { JsonSliceError, type JsonSlicer, RepeatedKeyError, type Slice } from '.
 import { parseSkeleton } from '../../json/json-text.js';
 import { toStorable } from '../../validation/storable-text.js';
 import type { EntryValidator, UncheckedDocument } from '../entry-validator.js';
-import { FormatError } from './format-error.js';
+import { FormatError } from './source-content.js';
 
 const MAX_SKIPPED = 100_000;
 

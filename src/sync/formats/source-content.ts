@@ -86,3 +86,6 @@ interface RefResolver {
  * @throws ReadMemoryError
  */
 export type FolderReader = (read: FolderRead) => Promise<FormatContent>;
+
+/** A source cannot be read in its format. The message is for the operator. */
+export class FormatError extends Error {}

@@ -7,20 +7,20 @@ import type { StoredFilter } from '../../sources/entry-filter.js';
 import type { Fetched, FetchState } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import { SourceReader } from '../source-reader.js';
-import { FormatError } from './format-error.js';
+import {
+  type DerivedRead,
+  type FolderFormat,
+  type FolderReader,
+  FormatError,
+  type FormatSettings,
+  type SourceContent,
+} from './source-content.js';
 import { findFormat } from './found-format.js';
 import { findInRepository } from './repository-format.js';
 import { MAX_MARKETPLACE_BYTES, readMarketplace, readMarketplaceFolder } from './marketplace.js';
 import { readServersFolder } from './servers-folder.js';
 import { readSkillsFolder } from './skills-folder.js';
 import { jsonText } from './sliced-file.js';
-import type {
-  DerivedRead,
-  FolderFormat,
-  FolderReader,
-  FormatSettings,
-  SourceContent,
-} from './source-content.js';
 
 interface FormattedSource {
   /** The settings of its kind. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { namespaceOf } from './namespace.js';
+import { namespaceOf } from './folder-files.js';
 
 describe('the namespace of a repository', () => {
   it.each([
