@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
+import { Histogram } from 'prom-client';
 import { type Publisher, publisherOf } from '../audit/audit-event.js';
 import { type Caller, callerKeyOf } from '../auth/caller.js';
 import type { Claims } from '../claims/claims.js';
 import type { AdmissionWebhookConfig } from '../config/config.js';
 import { admissionConfig, outboundConfig } from '../config/slices.js';
 import { MAX_ADMISSION_WEBHOOKS } from '../config/webhook-settings.dto.js';
-import type { VersionName } from '../documents/entry-types.js';
 import { toProse } from '../documents/document-problem.js';
+import type { VersionName } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { clientNetwork, type RequestContext } from '../http/request-context.js';
 import { elements, isObject, member } from '../json/json-values.js';
@@ -16,8 +17,8 @@ import { Quota } from '../limits/quota.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { HttpClient, withoutAddress } from '../outbound/http-client.js';
 import { signatureHeaders } from '../outbound/webhook-signature.js';
+import { Metrics } from '../telemetry/metrics.js';
 import { toStorable } from '../validation/storable-text.js';
-import { AdmissionMetrics } from './admission-metrics.js';
 import type { AskedPublication, Publication } from './publication.js';
 import type { HoldReason } from './verdict.js';
 
@@ -44,6 +45,37 @@ export interface AskedVersion extends VersionName {
 export interface AdmissionAnswer {
   readonly outcome: 'admit' | 'hold' | 'reject' | 'failure';
   readonly reasons: readonly string[];
+}
+
+const ADMISSION_OUTCOMES = ['admit', 'hold', 'reject', 'failure'] as const;
+
+const ADMISSION_DURATIONS_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 30];
+
+/** Measures the requests of this replica to admission webhooks. */
+@Injectable()
+export class AdmissionMetrics {
+  private readonly durations: Histogram<'webhook' | 'outcome'>;
+
+  constructor({ register }: Metrics) {
+    this.durations = new Histogram({
+      name: 'registry_admission_webhook_duration_seconds',
+      help: 'Duration of requests to admission webhooks',
+      labelNames: ['webhook', 'outcome'],
+      buckets: ADMISSION_DURATIONS_S,
+      registers: [register],
+    });
+  }
+
+  /** @param webhook name in the configuration. */
+  asked(webhook: string, outcome: (typeof ADMISSION_OUTCOMES)[number], ms: number): void {
+    this.durations.observe({ webhook, outcome }, ms / 1_000);
+  }
+
+  // Prometheus sees increases only in series that it has scraped before.
+  begin(webhooks: readonly { readonly name: string }[]): void {
+    for (const { name: webhook } of webhooks)
+      for (const outcome of ADMISSION_OUTCOMES) this.durations.zero({ webhook, outcome });
+  }
 }
 
 /** Calls the configured admission webhooks (reference/admission). Never call it inside a transaction. */

@@ -12,7 +12,7 @@ import { ApiError } from '../http/errors.js';
 import type { Members } from '../members/members.responses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { SourceStates } from '../sources/source-states.queries.js';
-import { lockSource } from '../sources/sources.queries.js';
+import { lockSource } from '../sources/sources.repository.js';
 import { AdmissionItem } from './admission.entity.js';
 import { matchingBlocks } from './block-rule.js';
 import { BlockSweep } from './block-sweep.queries.js';

@@ -15,7 +15,7 @@ import { AdmissionItem } from './admission.entity.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
-import { lockSource } from '../sources/sources.queries.js';
+import { lockSource } from '../sources/sources.repository.js';
 import { PartitionLimit } from '../entry-store/entry-limits.queries.js';
 import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
 import { BlockSweep } from './block-sweep.queries.js';

@@ -9,7 +9,7 @@ import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import type { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
-import { lockSource } from '../sources/sources.queries.js';
+import { lockSource } from '../sources/sources.repository.js';
 import {
   AdmissionWebhooks,
   MAX_CONCURRENT,

@@ -26,7 +26,7 @@ import { PublishRules } from '../entries/publish-request.js';
 import { ApiError, ClientGone } from '../http/errors.js';
 import { withinQuota } from '../http/server-limits.js';
 import { Quota } from '../limits/quota.js';
-import { type ManagedSource, shareManaged } from '../sources/sources.queries.js';
+import { type ManagedSource, shareManaged } from '../sources/sources.repository.js';
 import { inTemporaryFolder, UnpackedFiles, unpackArchive } from './archive.js';
 import { ContentStore } from './content-store.queries.js';
 import { contentProblems } from './skill-file.js';

@@ -11,7 +11,6 @@ import { EntriesService } from './entries.service.js';
 import { EntryListController } from './entry-list.controller.js';
 import { EntryListQueries } from './entry-list.queries.js';
 import { EntryListService } from './entry-list.service.js';
-import { PublicationMetrics } from './publication-metrics.js';
 import { PublishRules } from './publish-request.js';
 import { EntryWriter } from './writer/entry-writer.js';
 
@@ -26,14 +25,7 @@ import { EntryWriter } from './writer/entry-writer.js';
     VisibilityModule,
   ],
   controllers: [EntriesController, EntryListController],
-  providers: [
-    EntryWriter,
-    EntriesService,
-    EntryListQueries,
-    EntryListService,
-    PublicationMetrics,
-    PublishRules,
-  ],
+  providers: [EntryWriter, EntriesService, EntryListQueries, EntryListService, PublishRules],
   exports: [EntriesService, EntryWriter, PublishRules],
 })
 export class EntriesModule {}

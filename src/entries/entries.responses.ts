@@ -6,6 +6,7 @@ import { type Claims, CLAIMS_SCHEMA } from '../claims/claims.js';
 import {
   ENTRY_TYPE_NAMES,
   type EntryName,
+  type IncomingVersion,
   officialMeta,
   type VersionName,
 } from '../documents/entry-types.js';
@@ -226,3 +227,11 @@ export class EntryList {
   entries: ListedEntry[];
   metadata: AdminListMetadata;
 }
+
+/** Formats the responses to a publication. */
+export interface PublicationAnswers {
+  stored(name: EntryName, claims: Claims, stored: EntryVersion): string;
+  held(version: IncomingVersion, claims: Claims, admission: HeldAnswer): string;
+}
+
+export const ADMIN_ANSWERS: PublicationAnswers = { stored: describeVersion, held: describeHeld };

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
+import { Counter } from 'prom-client';
 import type { EntityManager } from 'typeorm';
 import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { relabelItems } from '../admission/held-items.queries.js';
 import { ItemViews } from '../admission/item-views.queries.js';
-import type { AskedPublication, HeldAnswer, Publication } from '../admission/publication.js';
 import { PublicationAdmission } from '../admission/publication-admission.js';
+import type { AskedPublication, HeldAnswer, Publication } from '../admission/publication.js';
 import { publisherOf } from '../audit/audit-event.js';
 import { type Audited, AuditTrail, type ChangeEvent, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
@@ -14,15 +15,7 @@ import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, shownForm } from '../claims/claims.js';
 import { contentConfig } from '../config/slices.js';
 import { lockEntry } from '../database/locks.js';
-import { type EntryName, type IncomingVersion, isEntryType } from '../documents/entry-types.js';
-import { ApiError } from '../http/errors.js';
-import { JsonText } from '../http/json-answers.js';
-import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
-import type { RequestContext } from '../http/request-context.js';
-import { shareManaged } from '../sources/sources.queries.js';
-import { isStorable } from '../validation/storable-text.js';
-import type { PublishBody, StatusBody } from './entries.dto.js';
-import type { ContentAnswer } from '../entry-store/entry-content.queries.js';
+import { ENTRY_TYPE_NAMES, type EntryName, isEntryType } from '../documents/entry-types.js';
 import {
   changingVersions,
   claimsEvents,
@@ -32,11 +25,24 @@ import {
   statusOf,
   targetOf,
 } from '../entry-store/entries.repository.js';
-import { describeEntry, describeHeld, describeVersion } from './entries.responses.js';
+import type { ContentAnswer } from '../entry-store/entry-content.queries.js';
 import { NO_VERSIONS, sumOf } from '../entry-store/entry-limits.queries.js';
-import type { Entry, EntryVersion, VersionSummary } from '../entry-store/entry.entity.js';
-import { PublicationMetrics } from './publication-metrics.js';
 import { findPublished } from '../entry-store/entry-rows.queries.js';
+import type { Entry, EntryVersion, VersionSummary } from '../entry-store/entry.entity.js';
+import { ApiError } from '../http/errors.js';
+import { JsonText } from '../http/json-answers.js';
+import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
+import type { RequestContext } from '../http/request-context.js';
+import { shareManaged } from '../sources/sources.repository.js';
+import { Metrics } from '../telemetry/metrics.js';
+import { isStorable } from '../validation/storable-text.js';
+import type { PublishBody, StatusBody } from './entries.dto.js';
+import {
+  ADMIN_ANSWERS,
+  describeEntry,
+  describeVersion,
+  type PublicationAnswers,
+} from './entries.responses.js';
 import {
   type PublishRequest,
   PublishRules,
@@ -63,14 +69,6 @@ interface ChangedStatus {
   readonly held: string | null;
 }
 
-/** Formats the responses to a publication. */
-export interface PublicationAnswers {
-  stored(name: EntryName, claims: Claims, stored: EntryVersion): string;
-  held(version: IncomingVersion, claims: Claims, admission: HeldAnswer): string;
-}
-
-const ADMIN_ANSWERS: PublicationAnswers = { stored: describeVersion, held: describeHeld };
-
 /** A publication that was stored or held, or that a rehearsal would store or hold. */
 type Published = { readonly publication: Publication; readonly claims: Claims } & (
   | { readonly version: EntryVersion; readonly held?: undefined }
@@ -80,6 +78,8 @@ type Published = { readonly publication: Publication; readonly claims: Claims } 
 /** Publishes and manages entries (reference/publishing). */
 @Injectable()
 export class EntriesService {
+  private readonly publications: Counter<'entry_type'>;
+
   constructor(
     private readonly audit: AuditTrail,
     private readonly entries: EntriesRepository,
@@ -88,9 +88,18 @@ export class EntriesService {
     private readonly admission: PublicationAdmission,
     private readonly webhooks: AdmissionWebhooks,
     private readonly items: ItemViews,
-    private readonly metrics: PublicationMetrics,
     @Inject(contentConfig.KEY) private readonly content: ConfigType<typeof contentConfig>,
-  ) {}
+    { register }: Metrics,
+  ) {
+    this.publications = new Counter({
+      name: 'registry_publications_total',
+      help: 'Versions published through this replica',
+      labelNames: ['entry_type'],
+      registers: [register],
+    });
+    // Prometheus sees increases only in series that it has scraped before.
+    for (const entry_type of ENTRY_TYPE_NAMES) this.publications.inc({ entry_type }, 0);
+  }
 
   /**
    * Publishes a version (reference/publishing). Claims are required and must be a subset of the caller's. Later versions have the
@@ -129,7 +138,7 @@ export class EntriesService {
       const answer = answers.held(request.version, claims, dryRun ? rehearsed : { id, ...rehearsed });
       return { isHeld: true, answer };
     }
-    if (!dryRun) this.metrics.published(request.version.type);
+    if (!dryRun) this.publications.inc({ entry_type: request.version.type });
     return { isHeld: false, answer: answers.stored(request.version, claims, version) };
   }
 
@@ -168,8 +177,7 @@ export class EntriesService {
     const reserved = await this.admission.reservation(manager, incoming, caller);
     const earlier = entry?.claims ?? reserved.claims;
     if (earlier) this.rules.checkLater(caller, { claims: earlier }, given);
-    if (reserved.isOwn) throw versionExists(incoming, 'is held, and you published it: withdraw it first');
-    if (entry?.hasVersion || reserved.hasVersion) throw versionExists(incoming);
+    this.rules.checkNew(incoming, entry, reserved);
     const size = sumOf(entry?.size ?? NO_VERSIONS, reserved.size);
     this.rules.checkRoom(incoming, size, incoming.document.length);
     const blocked = await this.admission.blockReason(manager, incoming);
@@ -377,14 +385,6 @@ export class EntriesService {
     if (version !== undefined && entry.versions.length === 0) throw new ApiError('version_not_found');
     return entry;
   }
-}
-
-// Only the publisher of a held version learns that it is held.
-function versionExists(
-  { name, version }: IncomingVersion,
-  because = 'is already published and cannot change: publish a new version',
-): ApiError {
-  return new ApiError('version_exists', `Version ${version} of ${name} ${because}`);
 }
 
 function entryNameOf({ type, name }: EntryPath): EntryName {

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
+import type { Reservation } from '../admission/publication.js';
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, covers, equalClaims } from '../claims/claims.js';
@@ -138,6 +139,23 @@ export class PublishRules {
     if (this.policy.inheritsClaims(caller) && Object.keys(claims).length === 0) return;
     if (!this.policy.mayManage(caller, entry.claims) || !equalClaims(entry.claims, claims))
       throw new ApiError('claims_mismatch');
+  }
+
+  /**
+   * Checks that a version is new. Only the publisher of a held version learns that it is held.
+   *
+   * @throws ApiError 409 `version_exists`.
+   */
+  checkNew(
+    { name, version }: IncomingVersion,
+    entry: { readonly hasVersion: boolean } | null,
+    held: Pick<Reservation, 'hasVersion' | 'isOwn'>,
+  ): void {
+    if (!entry?.hasVersion && !held.hasVersion) return;
+    const because = held.isOwn
+      ? 'is held, and you published it: withdraw it first'
+      : 'is already published and cannot change: publish a new version';
+    throw new ApiError('version_exists', `Version ${version} of ${name} ${because}`);
   }
 
   /**

@@ -17,8 +17,8 @@ import {
   membersOfVersion,
   queueContent,
 } from './entry-content.queries.js';
-import { NEWEST_IN_BATCH, sizeOfEntry, writeStatusInDocuments } from './entry-documents.queries.js';
-import { type EntrySize, PartitionLimit } from './entry-limits.queries.js';
+import { NEWEST_IN_BATCH, writeStatusInDocuments } from './entry-documents.queries.js';
+import { type EntrySize, PartitionLimit, sizeOfEntry } from './entry-limits.queries.js';
 import {
   deleteEmptyEntries,
   insertEntry,

@@ -3,7 +3,6 @@ import { firstRows, type OrderedRows, readFirst, updateMany } from '../database/
 import { documentDigest } from '../documents/document-check.js';
 import { withStatus } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
-import type { EntrySize } from './entry-limits.queries.js';
 import { type Entry, EntryVersion } from './entry.entity.js';
 
 /*
@@ -17,26 +16,6 @@ export const NEWEST_IN_BATCH = `select id from (${firstRows(
   'entry_version where entry_id = :id',
   'version_key desc',
 )}) newest`;
-
-/** SQL: the size of the entry with this id, and whether it has this version. */
-export const SIZE_OF_ENTRY = (id: string, version: string) =>
-  `select count(*)::int as versions, coalesce(sum(octet_length(document)), 0)::float8 as bytes,
-     coalesce(bool_or(version = ${version}), false) as "hasVersion"
-   from entry_version where entry_id = ${id}`;
-
-/** Returns the size of an entry, and whether it has this version. */
-export async function sizeOfEntry(
-  manager: EntityManager,
-  entryId: string,
-  version: string | undefined,
-): Promise<EntrySize & { readonly hasVersion: boolean }> {
-  const [size] = await manager.query<(EntrySize & { hasVersion: boolean })[]>(SIZE_OF_ENTRY('$1', '$2'), [
-    entryId,
-    version ?? null,
-  ]);
-  if (!size) throw new Error('PostgreSQL returned no size');
-  return size;
-}
 
 const NEXT_BATCH: OrderedRows = {
   columns: 'id, document',

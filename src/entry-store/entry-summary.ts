@@ -5,7 +5,7 @@ import {
   OMITTED,
   type ServerVersion,
 } from '../client-config/client-config.js';
-import { runsInToolHive } from '../client-config/toolhive.js';
+import { runsInToolHive } from '../client-config/connections.js';
 import { textMember } from '../client-config/template.js';
 import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';
 import {

@@ -23,8 +23,7 @@ import { AdminFiles, AdminNamespaces, checkSettingsLength } from './admin-limits
 import { SourceStates } from './source-states.queries.js';
 import { SourceWriter } from './source-writer.js';
 import { Source } from './source.entity.js';
-import { registriesOf } from './sources.queries.js';
-import { SourcesRepository } from './sources.repository.js';
+import { registriesOf, SourcesRepository } from './sources.repository.js';
 import type { SourceListParameters } from './sources.dto.js';
 import { declaredSource, describeSource, type SourceKinds, sourceTag } from './sources.responses.js';
 
