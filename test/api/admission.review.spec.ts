@@ -251,7 +251,7 @@ describe('managed.review', () => {
     for (const sub of ['rita', 'rosa'])
       expect((await decide(as({ ...REVIEWER, sub }), change.json as Item, 'approve')).status).toBe(200);
     expect(await itemsFor(as(SECOND))).toMatchObject([{ id: item.id, claims: ACME }]);
-    // And back: the risk team and a publisher who left no longer cover its claims.
+    // The claims are changed back: the risk team and a publisher who left no longer cover them.
     const back = await as(WRITER).put(entryAt('server', NAME, '/claims'), { claims });
     for (const sub of ['rita', 'rosa'])
       expect((await decide(as({ ...REVIEWER, sub }), back.json as Item, 'approve')).status).toBe(200);

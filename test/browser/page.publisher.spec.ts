@@ -133,7 +133,7 @@ describe('web UI: publisher', () => {
     await publisher.link('Manage').waitFor();
     await publisher.link("Why can't someone see this?").waitFor();
     await publisher.link('New version').click();
-    // The text of the test before.
+    // The text from the previous test.
     await publisher.button('Replace the draft').click();
     await expect.poll(() => editor().inputValue()).toContain('"version": "1.1.1"');
     await editor().fill('');

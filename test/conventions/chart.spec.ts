@@ -39,7 +39,7 @@ function over(below: Values, above: Values): Values {
   return { ...below, ...Object.fromEntries(merged) };
 }
 
-/** Each value with its path, as deep as the schema names members. */
+/** Each value with its path, down to the deepest members that the schema names. */
 function pathsOf(values: Values, at: Schema, path: string[] = []): string[] {
   return Object.entries(values).flatMap(([key, value]) => {
     const below = at.properties?.[key];
