@@ -127,8 +127,9 @@ async function readTogether(
   }
   const results = new Map<VersionRead, ShownVersion | undefined | Error>();
   const readGroup = async (group: readonly VersionRead[]) => {
+    // Each statement has its own turn, like a caller of any other read.
     const versions = await statements
-      .run('', undefined, () => singleVersions(group))
+      .run(`version ${group[0]?.name}`, undefined, () => singleVersions(group))
       .catch((error: Error) => group.map(() => error));
     for (const [index, read] of group.entries()) results.set(read, versions[index]);
   };
