@@ -242,7 +242,6 @@ export function unreadable(error: unknown): string {
 }
 
 /** Returns an error about the whole file. */
-function refusal(file: string, message: string, line?: number): ConfigurationError {
-  const problem: Problem = { path: file, message, ...(line === undefined ? {} : { line }) };
-  return new ConfigurationError([problem]);
+function refusal(path: string, message: string): ConfigurationError {
+  return new ConfigurationError([{ path, message }]);
 }

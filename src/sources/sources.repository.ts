@@ -98,8 +98,8 @@ export class SourcesRepository {
   }
 
   /** Returns the managed source, if there is one. */
-  async findManaged(manager: EntityManager = this.sources.manager): Promise<Source | null> {
-    return this.select(manager).where({ kind: MANAGED_KIND }).getOne();
+  async findManaged(): Promise<Source | null> {
+    return this.select(this.sources.manager).where({ kind: MANAGED_KIND }).getOne();
   }
 
   async remove(manager: EntityManager, source: Source): Promise<void> {
