@@ -8,6 +8,7 @@ import { batches } from '../limits/batches.js';
 import type { Members } from '../members/members.responses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
+import { AdmissionItem } from './admission.entity.js';
 
 /** A held publication, whether or not its content has arrived. */
 export interface HeldPublication {
@@ -34,14 +35,22 @@ export class HeldPublications {
   ): Promise<HeldPublication | null> {
     const person = personKey(caller);
     if (!person || ![type, name, version].every(isStorable)) return null;
-    const [held] = await this.dataSource.query<HeldPublication[]>(
-      `select i.id, i.type, i.name, i.version, i.document, i.claims, i.content_tree is not null as "hasContent"
-       from admission_item i join source s on s.id = i.source_id
-       where s.kind = $5 and i.type = $2 and i.name = $3 and i.version = $4 and i.status = 'held' and i.change is null
-         and not i.is_approved and i.publisher_key = $1
-         and (i.content_tree is not null or i.reasons @> '[{"policy": "content"}]')`,
-      [person, type, name, version, MANAGED_KIND],
-    );
+    const held = await this.dataSource
+      .createQueryBuilder(AdmissionItem, 'item')
+      .innerJoin('item.source', 'source', 'source.kind = :kind', { kind: MANAGED_KIND })
+      .select(['item.id as id', 'item.type as type', 'item.name as name', 'item.version as version'])
+      .addSelect('item.document', 'document')
+      .addSelect('item.claims', 'claims')
+      .addSelect('item.contentTree is not null', 'hasContent')
+      .where(`item.status = 'held' and item.change is null and not item.isApproved`)
+      .andWhere('item.publisherKey = :person', { person })
+      .andWhere('item.type = :type and item.name = :name and item.version = :version', {
+        type,
+        name,
+        version,
+      })
+      .andWhere(`(item.contentTree is not null or item.reasons @> '[{"policy": "content"}]')`)
+      .getRawOne<HeldPublication>();
     return held ?? null;
   }
 }

@@ -7,6 +7,7 @@ import type { EntryName, IncomingVersion, VersionName } from '../documents/entry
 import { versionKey } from '../documents/versions.js';
 import { batches, weighedBatches } from '../limits/batches.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { Source } from '../sources/source.entity.js';
 import { queueHeldContent } from './held-content.queries.js';
 import { AdmissionItem } from './admission.entity.js';
 import { CONTENT_MISSING } from './contents.js';
@@ -185,12 +186,18 @@ export async function countHeld(
   manager: EntityManager,
   sourceIds: readonly number[],
 ): Promise<{ readonly sourceId: number; readonly held: number }[]> {
-  return manager.query(
-    `select s.id as "sourceId", (select count(*)::int from admission_item i
-       where i.source_id = s.id and i.status = 'held' and i.change is null) as held
-     from unnest($1::int[]) as s(id)`,
-    [sourceIds],
-  );
+  return manager
+    .createQueryBuilder(Source, 'source')
+    .leftJoin(
+      AdmissionItem,
+      'item',
+      `item.sourceId = source.id and item.status = 'held' and item.change is null`,
+    )
+    .select('source.id', 'sourceId')
+    .addSelect('count(item.id)::int', 'held')
+    .where('source.id = any(:sourceIds)', { sourceIds })
+    .groupBy('source.id')
+    .getRawMany();
 }
 
 interface ReservedVersion {

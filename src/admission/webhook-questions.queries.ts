@@ -1,12 +1,11 @@
 import { type EntityManager, In } from 'typeorm';
-import type { Publisher } from '../audit/audit-event.js';
 import type { Claims } from '../claims/claims.js';
 import { insertMany } from '../database/bulk.js';
 import { transactionTime } from '../database/locks.js';
 import { timeIn } from '../database/sql-expressions.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { batches } from '../limits/batches.js';
-import { AdmissionQuestion } from './admission.entity.js';
+import { AdmissionItem, AdmissionQuestion } from './admission.entity.js';
 import type { AskedVersion } from './admission-webhooks.js';
 import type { HoldReason } from './verdict.js';
 
@@ -77,13 +76,17 @@ export async function takeQuestions(
 
 /** Returns the version to ask about; null if an answer is no longer needed. */
 export async function askedVersion(manager: EntityManager, itemId: string): Promise<AskedVersion | null> {
-  const [row] = await manager.query<(Omit<AskedVersion, 'publisher'> & { publisher: Publisher | null })[]>(
-    `select i.id, s.name as source, i.type, i.name, i.version, i.document, coalesce(i.claims, c.claims) as claims,
-       i.publisher
-     from admission_item i join source s on s.id = i.source_id join claim_set c on c.id = s.claim_set_id
-     where i.id = $1 and i.status = 'held' and not i.is_approved`,
-    [itemId],
-  );
+  const row = await manager
+    .createQueryBuilder(AdmissionItem, 'item')
+    .innerJoin('item.source', 'source')
+    .innerJoin('source.claimSet', 'claimSet')
+    .select(['item.id as id', 'item.type as type', 'item.name as name', 'item.version as version'])
+    .addSelect('source.name', 'source')
+    .addSelect('item.document', 'document')
+    .addSelect('coalesce(item.claims, claimSet.claims)', 'claims')
+    .addSelect('item.publisher', 'publisher')
+    .where({ id: itemId, status: 'held', isApproved: false })
+    .getRawOne<AskedVersion>();
   return row ?? null;
 }
 

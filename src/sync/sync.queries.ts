@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, In, IsNull, Not, Repository } from 'typeorm';
+import { AdmissionItem } from '../admission/admission.entity.js';
 import { isOneOf } from '../database/sql-expressions.js';
 import { LIVE_STATUSES } from '../documents/statuses.js';
 import { Entry } from '../entry-store/entry.entity.js';
 import { MANAGED_KIND, SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { namedFiles } from '../source-kinds/named-files.js';
-import { SourceState } from '../sources/source.entity.js';
+import { Source, SourceState } from '../sources/source.entity.js';
 
 /** The local file of a source. */
 interface WatchedFile {
@@ -40,6 +41,9 @@ interface HeldFigures {
   /** Age, in seconds, of the oldest item that needs a decision; 0 if there is none. */
   readonly oldest: number;
 }
+
+/** SQL: how long an item has been waiting, in seconds. */
+const AGE = 'extract(epoch from now() - item.createdAt)';
 
 /** The settings that name a local file with entries. */
 const CONTENT_FILES = SOURCE_KINDS.flatMap((kind) =>
@@ -91,13 +95,16 @@ export class SyncQueries {
 
   /** Returns the versions and changes that admission holds, by source (reference/admission). */
   async heldFigures(): Promise<HeldFigures[]> {
-    return this.dataSource.query<HeldFigures[]>(
-      `select s.name as source, s.kind, count(i.id)::int as held,
-         (count(i.id) filter (where i.due_at <= now()))::int as due,
-         coalesce(max(extract(epoch from now() - i.created_at)) filter (where i.due_at is null), 0)::float8 as oldest
-       from source s left join admission_item i on i.source_id = s.id and i.status = 'held'
-       group by s.id`,
-    );
+    return this.states.manager
+      .createQueryBuilder(Source, 'source')
+      .leftJoin(AdmissionItem, 'item', `item.sourceId = source.id and item.status = 'held'`)
+      .select('source.name', 'source')
+      .addSelect('source.kind', 'kind')
+      .addSelect('count(item.id)::int', 'held')
+      .addSelect('(count(item.id) filter (where item.dueAt <= now()))::int', 'due')
+      .addSelect(`coalesce(max(${AGE}) filter (where item.dueAt is null), 0)::float8`, 'oldest')
+      .groupBy('source.id')
+      .getRawMany<HeldFigures>();
   }
 
   /** Counts the sources that have not finished their first run or first cluster list, successfully or not. */

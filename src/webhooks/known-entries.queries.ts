@@ -24,11 +24,13 @@ export class KnownEntries {
   /** Returns which of these entries the receiver knows. */
   async among(id: number, asked: readonly EntryName[]): Promise<EntryName[]> {
     if (asked.length === 0) return [];
-    return this.entries.query<EntryName[]>(
-      `select type, name from webhook_entry
-       where webhook_id = $1 and (type, name) in (select * from unnest($2::text[], $3::text[]))`,
-      [id, asked.map(({ type }) => type), asked.map(({ name }) => name)],
-    );
+    return this.entries
+      .createQueryBuilder('entry')
+      .select('entry.type', 'type')
+      .addSelect('entry.name', 'name')
+      .where({ webhookId: id })
+      .andWhere(`(entry.type, entry.name) ${IS_AMONG}`, columnsOf(asked))
+      .getRawMany<EntryName>();
   }
 
   /** Returns the next entries that the receiver knows, after this one or from the beginning. */
@@ -77,8 +79,18 @@ export async function learn(
     'on conflict do nothing',
   );
   if (removed.length > 0)
-    await manager.query(
-      `delete from webhook_entry where webhook_id = $1 and (type, name) in (select * from unnest($2::text[], $3::text[]))`,
-      [id, removed.map(({ type }) => type), removed.map(({ name }) => name)],
-    );
+    await manager
+      .createQueryBuilder()
+      .delete()
+      .from(WebhookEntry)
+      .where({ webhookId: id })
+      .andWhere(`(type, name) ${IS_AMONG}`, columnsOf(removed))
+      .execute();
+}
+
+/** SQL: whether a type and a name are among those of `columnsOf`. */
+const IS_AMONG = 'in (select * from unnest(:types::text[], :names::text[]))';
+
+function columnsOf(entries: readonly EntryName[]) {
+  return { types: entries.map(({ type }) => type), names: entries.map(({ name }) => name) };
 }
