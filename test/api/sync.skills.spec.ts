@@ -82,7 +82,7 @@ describe('a repository with skills', () => {
 
   it.each([
     ['large', /more than content\.maxBytesPerVersion/],
-    ['outside', /symbolic link that leads to nothing/],
+    ['outside', /symbolic link that leads to no file/],
     ['case', /the same file as/],
   ])('has a skill without content, and the reason: %s', async (name, reason) => {
     const { [name]: entry } = await derivedEntries(service, 'skill');
