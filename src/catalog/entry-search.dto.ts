@@ -51,6 +51,9 @@ export class EntrySearchQuery {
    */
   @MayBeEmpty() @IsFlag() dated?: string;
 
+  /** `true`: if no entry has all words of `q`, those that have some of them, best first */
+  @MayBeEmpty() @IsFlag() partial?: string;
+
   @ApiPropertyOptional({ default: 'relevance' }) @MayBeEmpty() @IsIn(SORTS) sort?: Sort | '';
 
   /** Whether items have `statedAt` and `publishedAt`, where known; a cursor does not include this parameter */
@@ -162,6 +165,9 @@ export class SearchFacets {
 export class SearchMetadata extends PageMetadata {
   @ApiPropertyOptional({ description: 'The corrected words of `q`, if no entry has them as typed' })
   corrected?: string[];
+
+  @ApiPropertyOptional({ type: Boolean, description: 'With `partial`: no entry has all words' })
+  partial?: true;
 }
 
 export class EntrySearchResult {

@@ -24,6 +24,7 @@ class EntryFilter {
   @IsOptional() @IsStorable() readonly contains?: string;
   @IsOptional() @IsBoolean() readonly installable?: boolean;
   @IsOptional() @IsIn([true]) readonly dated?: true;
+  @IsOptional() @IsIn([true]) readonly partial?: true;
 }
 
 /** The properties that determine the order of a result. */
@@ -41,6 +42,7 @@ class SearchCursor {
   @IsInt() @Min(1) @Max(MAX_PAGE) readonly limit: number;
   @IsDefined() @ValidateNested() @Type(() => Place) readonly after: Place;
   @IsOptional() @IsBoolean() readonly isCorrected?: boolean;
+  @IsOptional() @IsBoolean() readonly isPartial?: boolean;
 }
 
 /** A request for a page of a ranked search; null for the first page. */
@@ -52,8 +54,9 @@ export interface EntrySearch {
   readonly dates?: true;
   /** Whether items include the further details that the web UI shows. */
   readonly details?: true;
-  /** Whether earlier pages used corrected words. */
+  /** Whether earlier pages used corrected words, or entries without some of the words. */
   readonly isCorrected?: boolean;
+  readonly isPartial?: boolean;
   readonly after: Place | null;
 }
 
@@ -80,6 +83,7 @@ export function entrySearch(query: EntrySearchQuery): EntrySearch {
       ...shown,
       after: state.after,
       isCorrected: state.isCorrected === true,
+      isPartial: state.isPartial === true,
     };
   }
   const q = query.q?.trim();
@@ -97,6 +101,7 @@ export function entrySearch(query: EntrySearchQuery): EntrySearch {
     ...(contains === undefined ? {} : { contains }),
     ...(query.installable ? { installable: query.installable === 'true' } : {}),
     ...(query.dated === 'true' ? { dated: true as const } : {}),
+    ...(query.partial === 'true' ? { partial: true as const } : {}),
   };
   return { filter, sort: query.sort || 'relevance', limit: limit ?? DEFAULT_LIMIT, ...shown, after: null };
 }
@@ -105,10 +110,10 @@ export function entrySearch(query: EntrySearchQuery): EntrySearch {
 export function nextSearchCursor(
   { filter, sort, limit }: EntrySearch,
   { rank, updated, name, type }: Place,
-  { corrected }: { readonly corrected?: readonly string[] },
+  { corrected, partial }: { readonly corrected?: readonly string[]; readonly partial?: true },
 ): string {
-  const isCorrected = corrected ? { isCorrected: true } : {};
-  return encodeCursor(LIST, { filter, sort, limit, after: { rank, updated, name, type }, ...isCorrected });
+  const how = { ...(corrected ? { isCorrected: true } : {}), ...(partial ? { isPartial: true } : {}) };
+  return encodeCursor(LIST, { filter, sort, limit, after: { rank, updated, name, type }, ...how });
 }
 
 // A search looks for each word in every visible entry.

@@ -276,11 +276,12 @@ function searchBody(
     }),
   );
   const last = shown.at(-1)?.place;
-  const { corrected } = found;
+  const { corrected, partial } = found;
   const metadata = {
     count: shown.length,
     ...(last && found.places.at(-1) !== last ? { nextCursor: nextSearchCursor(request, last, found) } : {}),
     ...(corrected ? { corrected } : {}),
+    ...(partial ? { partial } : {}),
   };
   return `{"items":[${items.join()}],"facets":${found.facets},"metadata":${JSON.stringify(metadata)}}`;
 }

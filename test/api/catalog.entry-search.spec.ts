@@ -155,6 +155,24 @@ describe('GET /x/search', () => {
     });
   });
 
+  it('finds entries with some of the words only if asked to and none has all, and says so on every page', async () => {
+    expect((await find('q=github+absent')).metadata).toEqual({ count: 0 });
+    expect((await find('q=github+extra&partial=true')).metadata).toEqual({ count: 1 });
+    const first = await find('q=absent+more+github&partial=true&limit=1');
+    expect(namesIn(first)).toEqual(['acme/github-extra']);
+    expect(first.metadata).toMatchObject({ partial: true });
+    const rest = await find(`limit=9&cursor=${first.metadata.nextCursor}`);
+    expect(namesIn(rest)).toEqual(['acme/github', 'acme/mygithub', 'acme/other']);
+    expect(rest.metadata).toEqual({ count: 3, partial: true });
+    // Neither words of hidden entries nor short words find anything; misspelled ones do.
+    expect((await find('q=secret+gi&partial=true')).metadata).toEqual({ count: 0 });
+    expect((await find('q=secrett+absent&partial=true', service.as(PLATFORM))).metadata).toEqual({
+      count: 1,
+      corrected: ['secret', 'absent'],
+      partial: true,
+    });
+  });
+
   it('shows the latest version as an item', async () => {
     const { items } = await find('q=hub');
     expect(items[0]).toEqual({

@@ -11,6 +11,7 @@ import {
   mayBeListed,
   NO_MATCH,
   OCCURRENCES,
+  type Tolerance,
 } from './indexed-entry.js';
 import type { SearchWords } from './search-words.js';
 
@@ -39,6 +40,8 @@ export interface ScanResult {
   readonly facets: string;
   /** The corrected words, if any were corrected. */
   readonly corrected?: readonly string[];
+  /** The entries lack words of the query. */
+  readonly partial?: true;
 }
 
 /** Decides which entries of an index a view contains. */
@@ -83,7 +86,8 @@ function claimSetsOf(source: VisibleSource): ReadonlySet<number> {
 }
 
 /**
- * Finds the entries that match a search. If there are none, searches again with corrected words.
+ * Finds the entries that match a search. If there are none, searches again with corrected words, and then, if asked for,
+ * for entries with some of the words.
  *
  * @param entries in the order of `compareEntries`.
  * @param goOn throws when the search must end.
@@ -96,13 +100,23 @@ export async function scanEntries(
   goOn: () => void,
 ): Promise<ScanResult> {
   const inSteps = stepping(goOn);
-  const exact = new Scan(entries, sight, request, words, request.isCorrected === true);
-  await exact.run(inSteps);
-  if (exact.hasFound || request.isCorrected === true || words.words.length === 0)
-    return exact.result(inSteps);
-  const corrected = new Scan(entries, sight, request, words, true);
-  await corrected.run(inSteps);
-  return corrected.result(inSteps);
+  for (const tolerance of tolerancesOf(request, words)) {
+    const scan = new Scan(entries, sight, request, words, tolerance);
+    await scan.run(inSteps);
+    if (scan.hasFound) return scan.result(inSteps);
+  }
+  return new Scan(entries, sight, request, words, EXACT).result(inSteps);
+}
+
+const EXACT: Tolerance = { corrects: false, isPartial: false };
+
+/** Returns how to search, strictest first. A further page searches like the first. */
+function tolerancesOf(request: EntrySearch, { words }: SearchWords): readonly Tolerance[] {
+  const { after, isCorrected: corrects = false, isPartial = false, filter } = request;
+  if (after) return [{ corrects, isPartial }];
+  const all = words.length === 0 ? [EXACT] : [EXACT, { ...EXACT, corrects: true }];
+  if (filter.partial === undefined || words.length < 2) return all;
+  return [...all, ...all.map((each) => ({ ...each, isPartial: true }))];
 }
 
 class Scan {
@@ -118,9 +132,9 @@ class Scan {
     private readonly sight: Sight,
     private readonly request: EntrySearch,
     private readonly words: SearchWords,
-    private readonly corrects: boolean,
+    private readonly tolerance: Tolerance,
   ) {
-    this.matcher = new Matcher(words, corrects);
+    this.matcher = new Matcher(words, tolerance);
     this.corrections = words.words.map(() => new Map());
   }
 
@@ -157,6 +171,7 @@ class Scan {
       places: this.first,
       facets: `{"type":${type},"tag":${tag},"transport":${transport}}`,
       ...(corrected ? { corrected } : {}),
+      ...(this.tolerance.isPartial ? { partial: true } : {}),
     };
   }
 
@@ -169,7 +184,7 @@ class Scan {
     if (relevance === NO_MATCH || !this.sight.isFirst(this.entries, at, rank)) return;
     this.types.set(entry.type, (this.types.get(entry.type) ?? 0) + 1);
     this.kinds.set(entry.kind, (this.kinds.get(entry.kind) ?? 0) + 1);
-    if (this.corrects)
+    if (this.tolerance.corrects)
       for (const [at, word] of this.matcher.corrected.entries()) {
         const counts = this.corrections[at];
         if (word !== undefined) counts?.set(word, (counts.get(word) ?? 0) + 1);

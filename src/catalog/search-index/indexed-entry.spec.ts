@@ -32,7 +32,9 @@ function entryOf({ name = 'io.x/y', texts = [], ...summary }: Given) {
 
 /** The tier, and the worst occurrence of a word: 0 whole, 1 its beginning, 2 inside; null for no match. */
 function matched(q: string, given: Given, corrects = false): readonly [number, number] | null {
-  const relevance = new Matcher(searchWords(q, SYNONYMS), corrects).match(entryOf(given));
+  const relevance = new Matcher(searchWords(q, SYNONYMS), { corrects, isPartial: false }).match(
+    entryOf(given),
+  );
   return relevance < 0 ? null : [Math.floor(relevance / 4), relevance % 4];
 }
 

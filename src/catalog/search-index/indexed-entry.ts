@@ -10,6 +10,7 @@ import {
   type Form,
   folded,
   isQuery,
+  MIN_INSIDE,
   type SearchWords,
   WHOLE,
 } from './search-words.js';
@@ -159,10 +160,19 @@ export function mayBeListed({ text, texts }: IndexedEntry, search: string): bool
 
 /** Tiers of relevance (reference/search). */
 const TIER = { name: 0, segment: 1, head: 2, marked: 3, rest: 4 } as const;
+const TIERS = Object.keys(TIER).length;
 export const NO_MATCH = -1;
 /** Number of values of an occurrence. */
 export const OCCURRENCES = 4;
 const SECTIONS = { head: 0, others: 1, rest: 2 } as const;
+
+/** How entries may differ from a query. */
+export interface Tolerance {
+  /** Words also match with one letter wrong. */
+  readonly corrects: boolean;
+  /** One word of MIN_INSIDE letters is enough. */
+  readonly isPartial: boolean;
+}
 
 /** Compares entries with a query. */
 export class Matcher {
@@ -175,13 +185,15 @@ export class Matcher {
   /** How each word occurs in the tags and tools of a kind, which entries share. */
   private readonly others: Map<Kind, number>[] = [];
 
-  /** @param corrects whether words also match with one letter wrong. */
   constructor(
     private readonly search: SearchWords,
-    private readonly corrects: boolean,
+    private readonly tolerance: Tolerance,
   ) {}
 
-  /** Returns the relevance of an entry, or NO_MATCH. Lower is better: tier × `OCCURRENCES` + the worst occurrence of a word. */
+  /**
+   * Returns the relevance of an entry, or NO_MATCH. Lower is better: (letters of missing words × `TIERS` + tier) ×
+   * `OCCURRENCES` + the worst occurrence of a word.
+   */
   match(entry: IndexedEntry): number {
     const { words, names, name, isEmpty } = this.search;
     if (isEmpty) return 0;
@@ -192,21 +204,30 @@ export class Matcher {
     let head: number = WHOLE;
     let marked: number = WHOLE;
     let rest: number = WHOLE;
+    let missing = 0;
+    let longest = 0;
     for (let at = 0; at < words.length; at += 1) {
       const best = this.find(at);
+      const { length } = words[at]?.[0]?.text ?? '';
+      if (Math.min(...best) === ABSENT) {
+        if (!this.tolerance.isPartial) return NO_MATCH;
+        missing += length;
+        continue;
+      }
+      longest = Math.max(longest, length);
       head = Math.max(head, best[SECTIONS.head]);
       const withOthers = Math.min(best[SECTIONS.head], best[SECTIONS.others]);
       marked = Math.max(marked, withOthers);
       rest = Math.max(rest, Math.min(withOthers, best[SECTIONS.rest]));
-      if (rest === ABSENT) return NO_MATCH;
     }
+    if (missing > 0 && longest < MIN_INSIDE) return NO_MATCH;
     let worst = head;
     if (head === ABSENT) {
       tier = marked === ABSENT ? TIER.rest : TIER.marked;
       worst = marked === ABSENT ? rest : marked;
     } else if (head === WHOLE && tier === TIER.head && this.isNamed(entry)) tier = TIER.segment;
     if (names.length > 0 && text.startsWith(name) && (text[name.length] ?? '\n') === '\n') tier = TIER.name;
-    return tier * OCCURRENCES + worst;
+    return (missing * TIERS + tier) * OCCURRENCES + worst;
   }
 
   private isNamed({ text, segmentAt, descriptionAt }: IndexedEntry): boolean {
@@ -222,7 +243,7 @@ export class Matcher {
     this.word = undefined;
     for (const form of forms) findForm(entry.text, form, this.note);
     if (this.needsOthers) this.noteKind(entry.kind, at, forms);
-    if (this.corrects) {
+    if (this.tolerance.corrects) {
       const [typed] = forms;
       if (typed && Math.min(...best) === ABSENT) {
         findCorrected(entry.text, typed, this.note);

@@ -5,7 +5,7 @@ const INSIDE = 2;
 export const ABSENT = 3;
 
 /** Minimum length of a word that also matches inside other words. */
-const MIN_INSIDE = 3;
+export const MIN_INSIDE = 3;
 /** Minimum length of a word that also matches with one letter wrong. */
 const MIN_CORRECTED = 5;
 /** Shorter synonyms of a typed word match whole words only, because nobody typed their beginning. */

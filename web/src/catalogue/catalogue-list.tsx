@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { FoundEntry } from '../api/types.js';
+import type { FoundEntry, SearchResult } from '../api/types.js';
 import { hashOf } from '../navigation/route.js';
 import { pluralize } from '../ui/format.js';
 import { EmptyState, Loading, useQuery } from '../ui/query.js';
@@ -8,7 +8,7 @@ import { UntrustedText } from '../ui/untrusted-text.js';
 import { totalOf } from './counts.js';
 import { EntryCard } from './entry-card.js';
 import { FilterPanel } from './filters.js';
-import { type CatalogueFilter, countFilters, queryOf, readSearch } from './search.js';
+import { type CatalogueFilter, countFilters, loosenessOf, queryOf, readSearch } from './search.js';
 import { useCatalogueList } from './use-catalogue-list.js';
 import { useScrollRestoration } from './use-scroll-restoration.js';
 import { VirtualGrid } from './virtual-grid.js';
@@ -37,7 +37,7 @@ export function CatalogueList({ registry, registries, filter, change, reset }: P
           <p class="count" role="status">
             {total === undefined || (total === 0 && isLoading) ? ' ' : pluralize(total, 'entry', 'entries')}
           </p>
-          {list.corrected && <Corrected words={list.corrected} />}
+          <Loosely {...list.how} />
           {/** Waits for the main search, because the server limits concurrent searches per caller. */}
           {filter.search !== '' && !list.isStale && !isLoading && (
             <Elsewhere registry={registry} registries={registries} filter={filter} />
@@ -65,15 +65,20 @@ export function CatalogueList({ registry, registries, filter, change, reset }: P
 
 const MAX_WORDS_LENGTH = 100;
 
-/** Shows the corrected words, if the typed ones match nothing. */
-export function Corrected({ words }: { words: readonly string[] }): JSX.Element {
+/** Says that no entry has all words as typed: which words were found instead, or that some are missing. */
+export function Loosely({ corrected, partial }: Partial<SearchResult['metadata']>): JSX.Element {
   return (
-    <p>
-      Showing results for{' '}
-      <b>
-        <UntrustedText text={words.join(' ').slice(0, MAX_WORDS_LENGTH)} class="break" />
-      </b>
-    </p>
+    <>
+      {partial && <p>No entry has all of these words. The closest come first.</p>}
+      {corrected && (
+        <p>
+          Showing results for{' '}
+          <b>
+            <UntrustedText text={corrected.join(' ').slice(0, MAX_WORDS_LENGTH)} class="break" />
+          </b>
+        </p>
+      )}
+    </>
   );
 }
 
@@ -93,8 +98,8 @@ function Elsewhere({
     for (const name of others) {
       const result = await readSearch(name, filter, { limit: 1 }, signal).catch(() => undefined);
       signal.throwIfAborted();
-      // Searching for corrected words is a different search.
-      if (result && !result.metadata.corrected) counts.push({ name, count: totalOf(result) });
+      // Corrected or missing words are another search.
+      if (result && loosenessOf(result.metadata) === 0) counts.push({ name, count: totalOf(result) });
     }
     return counts.filter(({ count }) => count > 0);
   });

@@ -36,7 +36,7 @@ export function EntryCard({ registry, entry }: CardProps): JSX.Element {
               {matched.map(({ in: where, text }, index) => (
                 <span key={text}>
                   {index > 0 && ', '}
-                  {where === 'tool' ? 'tool' : 'tag'} <UntrustedText text={text} class="found-text" />
+                  <UntrustedText text={where} /> <UntrustedText text={text} class="found-text" />
                 </span>
               ))}
             </span>

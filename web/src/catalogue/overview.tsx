@@ -8,7 +8,7 @@ import { pluralize } from '../ui/format.js';
 import { Loading } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
-import { Corrected, NothingFound } from './catalogue-list.js';
+import { Loosely, NothingFound } from './catalogue-list.js';
 import { countsOf, totalOf } from './counts.js';
 import { EntryCard } from './entry-card.js';
 import { FilterPanel } from './filters.js';
@@ -18,6 +18,7 @@ import {
   countFilters,
   NO_FILTER,
   queryOf,
+  loosenessOf,
   readSearch,
   sortOf,
   SORTS,
@@ -51,12 +52,16 @@ interface Props {
 export function Overview({ registries, filter, change, reset }: Props): JSX.Element {
   const [count, setCount] = useState(REGISTRIES_AT_ONCE);
   const { found, isLoading, retry } = useSearches(registries.slice(0, count), filter, FIRST_PAGE);
-  const typed = found.some(({ result }) => result && result.items.length > 0 && !result.metadata.corrected);
-  // Searching for corrected words is a different search, which matters only if no registry has the typed ones.
-  const answered = found.filter(({ result }) => !typed || !result?.metadata.corrected);
+  // Corrected and missing words are another search, which matters only if no registry has all of the typed ones.
+  const looseness = Math.min(
+    ...found.map(({ result }) =>
+      result && result.items.length > 0 ? loosenessOf(result.metadata) : Infinity,
+    ),
+  );
+  const answered = found.filter(({ result }) => !result || loosenessOf(result.metadata) <= looseness);
   const results = answered.flatMap(({ result }) => (result ? [result] : []));
   const matching = answered.filter(({ result, failure }) => failure || (result && result.items.length > 0));
-  const corrected = results.find(({ metadata }) => metadata.corrected)?.metadata.corrected;
+  const { metadata: how = {} } = results.find(({ items }) => items.length > 0) ?? {};
   const isDone = found.length === Math.min(count, registries.length) && !isLoading;
   const isSearch = filter.search !== '' || countFilters(filter) > 0;
   return (
@@ -67,7 +72,7 @@ export function Overview({ registries, filter, change, reset }: Props): JSX.Elem
           <p class="count" role="status">
             {results.length === 0 ? ' ' : summaryOf(matching.length > 0 ? matching : answered)}
           </p>
-          {corrected && <Corrected words={corrected} />}
+          <Loosely {...how} />
         </div>
         {found.length === 0 && <Loading />}
         <Failures found={found} retry={retry} isRetrying={isLoading} />

@@ -61,6 +61,11 @@ export function sortOf({ sort }: Pick<CatalogueFilter, 'sort'>): Sort {
   return sort || 'relevance';
 }
 
+/** Returns 0 for a result with all typed words, 1 with corrected words, 2 with some of the words, 3 with both. */
+export function loosenessOf({ corrected, partial }: Partial<SearchResult['metadata']>): number {
+  return (partial ? 2 : 0) + (corrected ? 1 : 0);
+}
+
 /**
  * How often, and after which pause, a search is retried while the server is still reading a large registry into memory.
  */
@@ -75,7 +80,9 @@ export async function readSearch(
   signal: AbortSignal,
 ): Promise<SearchResult> {
   const { search: q, ...rest } = filter;
-  const asked = { q, ...rest, sort: sortOf(filter), cursor, dated };
+  const sort = sortOf(filter);
+  // In another order, the closest would not come first.
+  const asked = { q, ...rest, sort, cursor, dated, partial: sort === 'relevance' };
   const query = Object.fromEntries(Object.entries(asked).filter(([, value]) => value));
   const params = { path: { registry }, query: { ...query, limit, dates: true, details: true } };
   for (let retry = 0; ; retry += 1) {
@@ -96,10 +103,11 @@ export async function readSearch(
 export async function countInstallable(
   registry: string,
   filter: CatalogueFilter,
-  servers: number,
+  { servers, how }: { readonly servers: number; readonly how: Partial<SearchResult['metadata']> },
   signal: AbortSignal,
 ): Promise<Counts> {
-  const { facets } = await readSearch(registry, { ...filter, installable: 'true' }, { limit: 1 }, signal);
-  const installable = facets.type['server'] ?? 0;
+  const found = await readSearch(registry, { ...filter, installable: 'true' }, { limit: 1 }, signal);
+  const isSameSearch = loosenessOf(found.metadata) === loosenessOf(how);
+  const installable = isSameSearch ? (found.facets.type['server'] ?? 0) : 0;
   return { true: installable, false: servers - installable };
 }

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureFrom } from '../api/client.js';
-import type { FoundEntry } from '../api/types.js';
+import type { FoundEntry, SearchResult } from '../api/types.js';
 import { countsOf, type FilterCounts, totalOf } from './counts.js';
 import { type CatalogueFilter, countInstallable, readSearch } from './search.js';
 import { useQuery } from '../ui/query.js';
@@ -10,8 +10,8 @@ export interface CatalogueListState {
   /** Number of entries in the whole result; undefined until the first page arrives. */
   readonly total: number | undefined;
   readonly counts: FilterCounts | undefined;
-  /** The corrected words, if the typed ones matched nothing. */
-  readonly corrected: readonly string[] | undefined;
+  /** How the result differs from the typed words. */
+  readonly how: Partial<SearchResult['metadata']>;
   readonly isLoading: boolean;
   /** The items belong to the previous filter, and the new items are still loading. */
   readonly isStale: boolean;
@@ -26,7 +26,7 @@ interface State {
   readonly items: readonly FoundEntry[];
   readonly total?: number;
   readonly counts?: FilterCounts;
-  readonly corrected?: readonly string[] | undefined;
+  readonly how?: SearchResult['metadata'];
   readonly next?: string | undefined;
   readonly failure?: Failure | undefined;
 }
@@ -69,8 +69,8 @@ export function useCatalogueList(
           if (signal.aborted) return;
           const items = [...now.items, ...page.items];
           const total = totalOf(page);
-          const { nextCursor: next, corrected = now.corrected } = page.metadata;
-          now = { key, items, total, counts: countsOf([{ ...page, items }]), corrected, next };
+          const { nextCursor: next } = page.metadata;
+          now = { key, items, total, counts: countsOf([{ ...page, items }]), how: page.metadata, next };
           setState(now);
         } while (now.next !== undefined && now.items.length < wanted);
       };
@@ -104,14 +104,19 @@ export function useCatalogueList(
   const isStale = state.key !== key;
   const isPartial = !isStale && state.total !== undefined && state.total > PER_PAGE;
   const installable = useQuery(isPartial && filter.installable === '' ? key : null, (signal) =>
-    countInstallable(registry, filter, state.counts?.type['server'] ?? 0, signal),
+    countInstallable(
+      registry,
+      filter,
+      { servers: state.counts?.type['server'] ?? 0, how: state.how ?? {} },
+      signal,
+    ),
   );
   return {
     items: state.items,
     // Keeps showing the previous items and counts until the new ones arrive.
     total: state.total,
     counts: state.counts && { ...state.counts, ...(installable.value && { installable: installable.value }) },
-    corrected: isStale ? undefined : state.corrected,
+    how: (!isStale && state.how) || {},
     failure: isStale ? undefined : state.failure,
     isLoading: isStale || isLoading,
     isStale,

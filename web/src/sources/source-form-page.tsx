@@ -49,7 +49,7 @@ const FORMS: Readonly<Record<Kind, KindForm>> = {
   },
   file: {
     title: 'File',
-    description: 'Servers, a plugin marketplace or a registry file, at a URL or on the server',
+    description: 'Servers, a plugin marketplace or a registry file, at a URL',
     isSynced: true,
     isGuarded: ({ path }) => path === undefined,
   },
@@ -138,7 +138,7 @@ function SourceForm({ schemas, source, etag, offered }: Editable): JSX.Element {
     >
       {(problems) => (
         <>
-          {!source && <KindChoice kind={kind} offered={offered.kinds} change={setKind} />}
+          {!source && <KindChoice kind={kind} offered={offered} change={setKind} />}
           <Fields
             key={kind}
             schemas={schemas}
@@ -299,17 +299,18 @@ function TestResult({
 
 interface KindChoiceProps {
   readonly kind: Kind;
-  readonly offered: readonly Kind[];
+  readonly offered: SourceKinds;
   readonly change: (kind: Kind) => void;
 }
 
 function KindChoice({ kind, offered, change }: KindChoiceProps): JSX.Element {
+  const where = (each: Kind) => (each === 'file' && offered.files ? ' or on the server' : '');
   return (
     <OneOf
       label="Kind"
       name="kind"
-      options={KINDS.filter((each) => offered.includes(each)).map(
-        (each) => [each, `${FORMS[each].title}: ${FORMS[each].description}`] as const,
+      options={KINDS.filter((each) => offered.kinds.includes(each)).map(
+        (each) => [each, `${FORMS[each].title}: ${FORMS[each].description}${where(each)}`] as const,
       )}
       value={kind}
       change={change}
