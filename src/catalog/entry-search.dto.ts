@@ -6,7 +6,7 @@ import { SERVER_CLIENTS, type ServerClient } from '../entry-store/entry-summary.
 import { IsFlag, IsPageLimit, IsStorable, MayBeEmpty } from '../validation/decorators.js';
 import { PageMetadata } from './catalog.responses.js';
 
-export const SORTS = ['relevance', 'updated', 'name'] as const;
+export const SORTS = ['relevance', 'updated', 'dated', 'name'] as const;
 export type Sort = (typeof SORTS)[number];
 
 export class EntrySearchQuery {

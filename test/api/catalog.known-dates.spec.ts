@@ -97,6 +97,19 @@ describe('GET /x/search?dates=true', () => {
     expect(dated).toHaveLength(4);
   });
 
+  it('sorts by such a date with `sort=dated`, across pages, entries without one last', async () => {
+    const first = await find('sort=dated&limit=1');
+    const { items } = await find(`limit=100&cursor=${first.metadata.nextCursor ?? ''}`);
+    const names = [...first.items, ...items].map(({ name }) => name);
+    expect(names.slice(0, 4)).toEqual([
+      'io.here/tool',
+      'io.upstream/dated',
+      'io.file/stated',
+      'io.upstream/stated',
+    ]);
+    expect(names).toContain('io.upstream/undated');
+  });
+
   it('applies to each page, and leaves `updatedAt` and the order unchanged', async () => {
     const plain = (await find('sort=updated&limit=100')).items;
     expect(plain.some((item) => 'statedAt' in item || 'publishedAt' in item)).toBe(false);

@@ -21,6 +21,8 @@ const STEP = 128;
 const FACET_VALUES = 20;
 /** More sources than a registry can have. */
 const MAX_SOURCES = 2 ** 24;
+/** Sorts entries without a known date last. */
+const NO_DATE = -1e14;
 
 /** The position of an entry in a result. */
 export interface FoundPlace {
@@ -29,7 +31,7 @@ export interface FoundPlace {
   readonly sourceId: number;
   /** Sort key by relevance; lower comes first. */
   readonly rank: number;
-  /** Milliseconds since 1970. */
+  /** The date to sort by, in milliseconds since 1970. */
   readonly updated: number;
 }
 
@@ -192,10 +194,10 @@ class Scan {
     this.keep(entry, rankOf(entry, relevance, rank));
   }
 
-  private passes({ type: own, kind, members, name, isInstallable, isDated }: IndexedEntry): boolean {
+  private passes({ type: own, kind, members, name, isInstallable, dated: date }: IndexedEntry): boolean {
     const { type, tag, transport, publisher, contains, installable, dated } = this.request.filter;
     return (
-      (dated === undefined || isDated) &&
+      (dated === undefined || date !== undefined) &&
       (type === undefined || own === type) &&
       (installable === undefined || isInstallable === installable) &&
       (publisher === undefined || (name.startsWith(publisher) && name[publisher.length] === '/')) &&
@@ -207,10 +209,10 @@ class Scan {
   }
 
   /** Keeps an entry if it belongs on the page after the cursor. */
-  private keep({ type, name, sourceId, updated }: IndexedEntry, rank: number): void {
+  private keep({ type, name, sourceId, updated, dated = NO_DATE }: IndexedEntry, rank: number): void {
     const { first } = this;
     const { after, limit, sort } = this.request;
-    const place = { type, name, sourceId, rank, updated };
+    const place = { type, name, sourceId, rank, updated: sort === 'dated' ? dated : updated };
     if (after && comparePlaces(place, after, sort) <= 0) return;
     const last = first[limit];
     if (last && comparePlaces(place, last, sort) >= 0) return;
@@ -252,7 +254,7 @@ type Place = Omit<FoundPlace, 'sourceId'>;
 
 function comparePlaces(one: Place, other: Place, sort: EntrySearch['sort']): number {
   const first =
-    sort === 'relevance' ? one.rank - other.rank : sort === 'updated' ? other.updated - one.updated : 0;
+    sort === 'relevance' ? one.rank - other.rank : sort === 'name' ? 0 : other.updated - one.updated;
   if (first !== 0) return first;
   return compareNames(one, other);
 }

@@ -20,7 +20,7 @@ function entryOf({ name = 'io.x/y', texts = [], ...summary }: Given) {
         claimSetId: 1,
         status: 'active',
         changedAt: 0,
-        isPublished: false,
+        publishedAt: null,
         texts,
         members: null,
       },

@@ -74,8 +74,8 @@ export interface LatestRow extends EntryKey {
   readonly status: Status;
   /** Milliseconds since 1970. Counts only if the document states no date. */
   readonly changedAt: number;
-  /** Whether its publication time is known. */
-  readonly isPublished: boolean;
+  /** When it was published, in milliseconds since 1970; null if unknown. */
+  readonly publishedAt: number | null;
   readonly summary: Summary;
   /** The distinct searchable texts of its versions; null if they are too long. */
   readonly texts: readonly string[] | null;
@@ -91,10 +91,8 @@ export interface IndexedEntry extends EntryKey {
   readonly isRetired: boolean;
   readonly isInstallable: boolean;
   readonly updated: number;
-  /**
-   * Whether the document states a date or the publication time is known: otherwise `updated` may be the time of a sync.
-   */
-  readonly isDated: boolean;
+  /** The date that the document states, or else of its publication; undefined if `updated` may be the time of a sync. */
+  readonly dated: number | undefined;
   readonly kind: Kind;
   /** Tokens of the members of the content, or of the server's packages and remotes; undefined if there are none. */
   readonly members: readonly string[] | undefined;
@@ -112,6 +110,7 @@ export interface IndexedEntry extends EntryKey {
 
 export function indexedEntry(row: LatestRow, kinds: KindPool): IndexedEntry {
   const { summary } = row;
+  const stated = summary.updated === undefined ? undefined : Date.parse(summary.updated);
   const head = [row.name, ...(summary.title === undefined ? [] : [summary.title])].map(folded);
   const name = head[0] ?? '';
   const description =
@@ -131,8 +130,8 @@ export function indexedEntry(row: LatestRow, kinds: KindPool): IndexedEntry {
     isShown: isShown(row.status),
     isRetired: isRetired(row.status),
     isInstallable: summary.installable,
-    updated: summary.updated === undefined ? row.changedAt : Date.parse(summary.updated),
-    isDated: row.isPublished || summary.updated !== undefined,
+    updated: stated ?? row.changedAt,
+    dated: stated ?? row.publishedAt ?? undefined,
     kind,
     members,
     text,

@@ -92,7 +92,8 @@ export async function readChanged(
     `with indexed as (select * from unnest($1::int[], $2::bigint[]) as i(id, revision))
      select true as exists, e.source_id as "sourceId", e.type, e.name, e.claim_set_id as "claimSetId", v.status, v.summary,
        v.id as "versionId", (extract(epoch from coalesce(v.document_changed_at, v.updated_at)) * 1000)::float8 as "changedAt",
-       ${isPublicationKnown('s.kind', 'coalesce(v.document_changed_at, v.updated_at)')} as "isPublished", (
+       case when ${isPublicationKnown('s.kind', 'coalesce(v.document_changed_at, v.updated_at)')}
+         then (extract(epoch from v.published_at) * 1000)::float8 end as "publishedAt", (
          select case when sum(octet_length(t.search)) <= ${MAX_TEXT_BYTES} then array_agg(t.search) end
          from (select distinct search from entry_version where entry_id = e.id) t
        ) as texts, t.member_tokens as members

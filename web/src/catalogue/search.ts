@@ -80,7 +80,7 @@ export async function readSearch(
   signal: AbortSignal,
 ): Promise<SearchResult> {
   const { search: q, ...rest } = filter;
-  const sort = sortOf(filter);
+  const sort = sortOf(filter) === 'updated' ? 'dated' : sortOf(filter);
   // In another order, the closest would not come first.
   const asked = { q, ...rest, sort, cursor, dated, partial: sort === 'relevance' };
   const query = Object.fromEntries(Object.entries(asked).filter(([, value]) => value));

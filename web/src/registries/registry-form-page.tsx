@@ -49,6 +49,7 @@ function RegistryForm({
   etag,
   stored,
 }: Editable & { stored: string | null }): JSX.Element {
+  const { settings } = useSession();
   const [values, setValues] = useState(before);
   const sources = (values['sources'] ?? []) as string[];
   const change = (to: string[]) => setValues({ ...values, sources: to });
@@ -74,7 +75,7 @@ function RegistryForm({
             schemas={schemas}
             path=""
             problems={problems}
-            leaveOut={['sources']}
+            leaveOut={settings.mode === 'anonymous' ? ['sources', ...OF_OAUTH_MODES] : ['sources']}
             hints={HINTS}
             value={values}
             change={setValues}
@@ -104,8 +105,12 @@ export function readAccessChanges(
   return unwrap(api.POST('/v1/registries/{name}/access', { params: { path: { name } }, body, signal }));
 }
 
+/** Other ways in than a token. */
+const OF_OAUTH_MODES: readonly (keyof RegistrySettings)[] = ['anonymous', 'keys'];
+
 const HINTS: Partial<Record<keyof RegistrySettings, string>> = {
-  claims: 'People must hold all of these to access the registry.',
+  claims:
+    'People must hold all of these to access the registry. Without any, everyone may, unless the policy denies it.',
   anonymous: 'Opens the registry to readers without a token, who then hold these claims.',
   keys: 'For clients that cannot log in: a key in the URL opens the registry for reading.',
   publishClaims: 'What mcp-publisher publishes here gets these claims. Without them, it cannot publish here.',

@@ -34,45 +34,50 @@ export const KIND_FIELDS: Readonly<Record<Kind, (props: KindProps) => JSX.Elemen
 function FileFields(props: KindProps): JSX.Element {
   const { value, change, problems, mayReadFiles } = props;
   const [place, setPlace] = useState<'url' | 'path'>(value['path'] === undefined ? 'url' : 'path');
-  const where = (
-    <OneOf
-      label="Where is the file?"
-      name="file-place"
-      options={[
-        ['url', 'At a URL'],
-        ...(mayReadFiles || place === 'path' ? [['path', 'On the server'] as const] : []),
-      ]}
-      value={place}
-      change={(to) => {
-        setPlace(to);
-        change(without(value, 'url', 'path'));
-      }}
-    >
-      {place === 'url' ? (
-        <TextField
-          key="url"
-          label="URL"
-          isRequired
-          placeholder="https://example.com/registry.json"
-          hint="A registry file, server documents or a plugin marketplace, as JSON. It is read again only when it has changed."
-          value={value['url']}
-          change={(url) => change({ ...value, url })}
-          problems={problems.at('file.url')}
-        />
-      ) : (
-        <TextField
-          key="path"
-          label="Path"
-          isRequired
-          placeholder="registry.json"
-          hint={ON_THE_SERVER}
-          value={value['path']}
-          change={(path) => change({ ...value, path })}
-          problems={problems.at('file.path')}
-        />
-      )}
-    </OneOf>
-  );
+  const field =
+    place === 'url' ? (
+      <TextField
+        key="url"
+        label="URL"
+        isRequired
+        placeholder="https://example.com/registry.json"
+        hint="A registry file, server documents or a plugin marketplace, as JSON. It is read again only when it has changed."
+        value={value['url']}
+        change={(url) => change({ ...value, url })}
+        problems={problems.at('file.url')}
+      />
+    ) : (
+      <TextField
+        key="path"
+        label="Path"
+        isRequired
+        placeholder="registry.json"
+        hint={ON_THE_SERVER}
+        value={value['path']}
+        change={(path) => change({ ...value, path })}
+        problems={problems.at('file.path')}
+      />
+    );
+  const where =
+    mayReadFiles || place === 'path' ? (
+      <OneOf
+        label="Where is the file?"
+        name="file-place"
+        options={[
+          ['url', 'At a URL'],
+          ['path', 'On the server'],
+        ]}
+        value={place}
+        change={(to) => {
+          setPlace(to);
+          change(without(value, 'url', 'path'));
+        }}
+      >
+        {field}
+      </OneOf>
+    ) : (
+      field
+    );
   return (
     <>
       {where}
