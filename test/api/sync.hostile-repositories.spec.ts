@@ -9,7 +9,6 @@ import { aService } from '../support/service.js';
 const leftovers = aTemporaryDirectory();
 const git = aGitServer().runs();
 const repository = git.repository('acme');
-const other = git.repository('other');
 
 const skill = (name: string) => `---\nname: ${name}\ndescription: d\n---\n`;
 const marketplace = (plugins: readonly unknown[]): Tree => ({
@@ -19,7 +18,6 @@ const service = readsGit(
   aService().configuration({ content: { fetch: { hosts: ['127.0.0.1'] } } }),
   git,
   async () => {
-    await other.commit({ 'README.md': 'x' });
     await repository.commit(marketplace([{ name: 'first', source: './first', description: 'd' }]));
     return { namespace: 'io.github.acme' };
   },
@@ -44,23 +42,6 @@ const listed = (...more: Document[]): Tree => ({
 });
 
 describe('a hostile marketplace', () => {
-  it('causes few requests, however many plugins in other repositories it lists', async () => {
-    const remote = Array.from({ length: 9_999 }, (_, index) => ({
-      ...{ name: `remote-${index}`, description: 'd' },
-      source: { source: 'url', url: git.url('other'), ref: `branch-${index}` },
-    }));
-    git.takeRequests();
-    const report = await read(listed(...remote));
-    expect(report).toMatchObject({ status: 'complete', counts: { entries: 1, skipped: 9_999 } });
-    expect(report.skipped.at(-1)?.reasons[0]).toMatch(/more than 200 plugins without a sha/);
-    const asked = git.takeRequests().filter((request) => request.includes('other.git'));
-    expect(asked.length).toBeLessThanOrEqual(400);
-    expect(await read(listed(...remote, {}))).toMatchObject({
-      status: 'failed',
-      error: 'The marketplace has more than 10000 plugins, the maximum',
-    });
-  });
-
   it('cannot change objects through a manifest', async () => {
     const manifest =
       '{"name": "kept", "__proto__": {"polluted": true}, "description": "d", "commands": "./commands"}';
@@ -152,17 +133,6 @@ describe('a hostile marketplace', () => {
     expect(report).toMatchObject({ status: 'complete', counts: { entries: 1, skipped: 1 } });
   });
 
-  it('counts the memory of generated manifests', async () => {
-    const entries = Array.from({ length: 900 }, (_, index) => ({
-      ...{ name: `p${index}`, source: './p', agents: './agents', description: 'd' },
-    }));
-    const manifest = JSON.stringify({ name: 'p', x: 'x'.repeat(250_000) });
-    expect(await read({ ...listed(...entries), 'p/plugin.json': manifest })).toMatchObject({
-      status: 'failed',
-      error: expect.stringMatching(/takes more than \d+ MiB of memory/),
-    });
-  });
-
   it.each<[what: string, file: string, error: RegExp]>([
     ['no JSON', '{"name": "x", "owner": {}, "plugins": [', /JSON/],
     ['no list', '{"name": "x", "owner": {}, "plugins": {}}', /marketplace|registry format/],
@@ -180,14 +150,6 @@ describe('a hostile marketplace', () => {
 });
 
 describe('limits', () => {
-  it('exclude more than 10,000 skills', async () => {
-    const skills = Array.from({ length: 10_001 }, (_, index) => [`s${index}/SKILL.md`, skill(`s${index}`)]);
-    expect(await read(Object.fromEntries(skills) as Tree)).toMatchObject({
-      status: 'failed',
-      error: expect.stringMatching(/more than 10000 skills/),
-    });
-  });
-
   it('exclude a version with more than 2,048 files', async () => {
     const filesOf = (folder: string, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`${folder}/f${index}`, 'x']));
