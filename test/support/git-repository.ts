@@ -1,5 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 
 /** Content of a commit by path: a file, or the mode and target of another object. */
 export type Tree = Readonly<Record<string, string | Buffer | { mode: '120000' | '160000'; target: string }>>;
@@ -51,15 +54,16 @@ export class GitRepository {
         '--quiet',
         '--force',
       ],
-      { stdio: ['pipe', 'ignore', 'inherit'] },
+      { stdio: ['pipe', 'pipe', 'inherit'] },
     );
     const ended = once(child, 'close');
+    const printed = text(child.stdout);
     const write = async (chunk: string | Buffer) => {
       if (!child.stdin.write(chunk)) await once(child.stdin, 'drain');
     };
-    await write(`commit ${ref}\n`);
+    await write(`commit ${ref}\nmark :1\n`);
     await write('committer Somebody <somebody@example.com> 1790000000 +0000\ndata 0\n');
-    if (this.git('for-each-ref', ref) !== '') await write(`from ${ref}^0\n`);
+    if (existsSync(join(this.directory, ref))) await write(`from ${ref}^0\n`);
     if (!keeps) await write('deleteall\n');
     for (const [path, content] of Object.entries(tree)) {
       if (typeof content === 'object' && 'mode' in content && content.mode === '160000') {
@@ -77,10 +81,11 @@ export class GitRepository {
       for (const chunk of chunks) await write(chunk);
       await write('\n');
     }
-    child.stdin.end('done\n');
+    // fast-import prints the id of the commit.
+    child.stdin.end('get-mark :1\ndone\n');
     const [code] = (await ended) as [number];
     if (code !== 0) throw new Error(`git fast-import ended with ${code}`);
-    return this.git('rev-parse', ref);
+    return (await printed).trim();
   }
 }
 
