@@ -84,6 +84,8 @@ export class ServiceUnderTest extends Sender {
   private extra: Document = {};
   private folder = '';
   private running: RunningService | undefined;
+  /** The last line of the log that was searched for secrets. */
+  private lastSearched: string | undefined;
 
   source(name: string, declared: DeclaredSource): this {
     this.sources.set(name, declared);
@@ -125,7 +127,7 @@ export class ServiceUnderTest extends Sender {
 
   /** A second service with the current declarations on the same database; the test starts and stops it. */
   replica(): ServiceUnderTest {
-    return Object.assign(new ServiceUnderTest(), this, { log: [], running: undefined });
+    return Object.assign(new ServiceUnderTest(), this, { log: [], running: undefined, lastSearched: undefined });
   }
 
   runs(): this {
@@ -286,8 +288,10 @@ export class ServiceUnderTest extends Sender {
     const rows = await this.database.query<{ row: string }>(
       tables.map(({ name }) => `select t::text as row from ${name} t`).join(' union all '),
     );
+    const before = this.lastSearched === undefined ? -1 : this.log.lastIndexOf(this.lastSearched);
+    this.lastSearched = this.log.at(-1);
     const found = {
-      inLog: findSecrets(this.log.join('')),
+      inLog: findSecrets(this.log.slice(before + 1).join('')),
       inDatabase: findSecrets(rows.map(({ row }) => row).join('\n')),
       inMetrics: findSecrets(metrics),
     };
