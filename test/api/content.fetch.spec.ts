@@ -97,8 +97,13 @@ function publishesAll<Row extends readonly unknown[]>(
   return names;
 }
 
-const retryNow = () =>
-  service.database.query(`update content_fetch set fetch_at = now() where fetch_at is not null`);
+/** Only of these entries, since each attempt starts git. */
+const retryNow = (...names: string[]) =>
+  service.database.query(
+    `update content_fetch f set fetch_at = now() from entry_version v join entry e on e.id = v.entry_id
+     where v.id = f.version_id and e.name = any($1) and f.fetch_at is not null`,
+    [names],
+  );
 
 async function filesOf(name: string, version = '1.0.0'): Promise<string[]> {
   const reply = await service.get(`/registry/main/x/content/skill/${name}/${version}/files`);
@@ -168,7 +173,7 @@ describe('content of a git package', () => {
       error: expect.stringMatching(/SKILL\.md: is missing/),
     });
     await repository.commit(skillFiles(name), { branch: 'kept' });
-    await retryNow();
+    await retryNow(name);
     await expect
       .poll(() => service.database.query(`select attempts from content_fetch where pin = $1`, [first]))
       .toEqual([{ attempts: 2 }]);
@@ -202,6 +207,8 @@ describe('content of a git package', () => {
     await expect.poll(leftovers).toEqual([]);
   });
 
+  // The branch whose folder is unknown.
+  beforeAll(() => repository.commit({ 'README.md': 'no folder' }));
   const wrong: [what: string, item: () => Document, error: RegExp][] = [
     ['with a short commit', () => gitPackage({ commit: 'abc' }), /40 or 64/],
     ['with an option as its ref', () => gitPackage({ ref: '--upload-pack=x' }), /not the name/],
@@ -239,7 +246,7 @@ describe('content of a git package', () => {
     } finally {
       git.injectFault = undefined;
     }
-    await retryNow();
+    await retryNow(name);
     await expect.poll(async () => (await contentOf(name)).status).toBe('stored');
   });
 });
@@ -497,7 +504,7 @@ describe('fetching', () => {
       error: expect.stringMatching(/content store is full/),
     });
     await service.restart((edited) => edited.configuration({ content: { fetch: { hosts: ['127.0.0.1'] } } }));
-    await retryNow();
+    await retryNow(name);
     await expect.poll(async () => (await contentOf(name)).status).toBe('stored');
   });
 
@@ -629,7 +636,7 @@ describe('fetching', () => {
     await publish(name, gitPackage({ commit }));
     await publish(unlisted, ociPackage({ identifier: 'oci.example.com/a/b:1' }));
     for (const each of [name, unlisted]) expect(await fetched(each)).toEqual({ status: 'none' });
-    await retryNow();
+    await retryNow(name, unlisted);
     expect(service.log.slice(logged).filter((line) => line.includes('could not be fetched'))).toEqual([]);
     expect(git.takeRequests()).toEqual([]);
     await listing('127.0.0.1');

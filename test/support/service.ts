@@ -127,7 +127,11 @@ export class ServiceUnderTest extends Sender {
 
   /** A second service with the current declarations on the same database; the test starts and stops it. */
   replica(): ServiceUnderTest {
-    return Object.assign(new ServiceUnderTest(), this, { log: [], running: undefined, lastSearched: undefined });
+    return Object.assign(new ServiceUnderTest(), this, {
+      log: [],
+      running: undefined,
+      lastSearched: undefined,
+    });
   }
 
   runs(): this {
