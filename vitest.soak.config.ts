@@ -23,6 +23,7 @@ export const LONGER_HERE = [
   'test/api/content.archives.spec.ts',
   'test/api/entries.durability.spec.ts',
   'test/api/entries.concurrency.spec.ts',
+  'test/api/entries.many-versions.spec.ts',
   'test/api/access.replicas.spec.ts',
   'test/api/marketplace.spec.ts',
   'test/api/sync.kubernetes.large.spec.ts',
