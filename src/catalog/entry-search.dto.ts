@@ -60,8 +60,8 @@ export class EntrySearchQuery {
   @MayBeEmpty() @IsFlag() dates?: string;
 
   /**
-   * Whether items also include what can run them, what their publisher states, and the tag or tool that matched; not in
-   * a cursor
+   * Whether items also include what can run them, what their publisher states, and the tag, tool or member that
+   * matched; not in a cursor
    */
   @MayBeEmpty() @IsFlag() details?: string;
 
@@ -72,10 +72,10 @@ export class EntrySearchQuery {
   @IsOptional() @IsString() cursor?: string;
 }
 
-/** A tag or tool that contains a word of the query that neither the name nor the title contains. */
+/** A tag, tool or member that contains a word of the query that neither the name nor the title contains. */
 export class MatchedText {
-  @ApiProperty({ enum: ['tag', 'tool'] })
-  in: 'tag' | 'tool';
+  @ApiProperty({ enum: ['tag', 'tool', 'member'] })
+  in: 'tag' | 'tool' | 'member';
 
   text: string;
 }

@@ -37,6 +37,7 @@ import {
 } from './page-body.js';
 import { nothingVisible } from './page.queries.js';
 import { type ListPart, relevanceOf, type ScanResult } from './search-index/entry-scan.js';
+import { memberNames } from '../members/members.js';
 import { matchedIn } from './search-index/matched-text.js';
 import { readShown, type ShownRow } from './search-index/search-index.queries.js';
 import { SearchIndex } from './search-index/search-index.service.js';
@@ -269,7 +270,7 @@ function searchBody(
             clients: summary.clients,
             tier: summary.tier,
             stars: summary.stars,
-            matched: matchedIn(place.name, summary, words),
+            matched: matchedIn(place.name, summary, memberNames(place.members ?? []), words),
             relevance: relevanceOf(place),
           }
         : {}),

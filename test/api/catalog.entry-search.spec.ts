@@ -351,6 +351,7 @@ describe('contains', () => {
     const page = await find('contains=npm:left-pad&limit=1', service.as(PLATFORM));
     const next = await find(`cursor=${page.metadata.nextCursor}`, service.as(PLATFORM));
     expect([...namesIn(page), ...namesIn(next)]).toEqual(['acme/hidden-skill', 'acme/review']);
-    expect(namesIn(await find('q=acme-tool'))).toEqual(['acme/review']);
+    const { items } = await find('q=acme-tool&details=true');
+    expect(items).toMatchObject([{ name: 'io.acme/review', matched: [{ in: 'member', text: 'acme-tool' }] }]);
   });
 });

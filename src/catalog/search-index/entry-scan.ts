@@ -33,6 +33,8 @@ export interface FoundPlace {
   readonly rank: number;
   /** The date to sort by, in milliseconds since 1970. */
   readonly updated: number;
+  /** Tokens of what its content contains; absent for servers. */
+  readonly members?: readonly string[] | null;
 }
 
 export interface ScanResult {
@@ -209,10 +211,14 @@ class Scan {
   }
 
   /** Keeps an entry if it belongs on the page after the cursor. */
-  private keep({ type, name, sourceId, updated, dated = NO_DATE }: IndexedEntry, rank: number): void {
+  private keep(
+    { type, name, sourceId, updated, dated = NO_DATE, ...entry }: IndexedEntry,
+    rank: number,
+  ): void {
     const { first } = this;
     const { after, limit, sort } = this.request;
-    const place = { type, name, sourceId, rank, updated: sort === 'dated' ? dated : updated };
+    const members = type === 'server' ? null : entry.members;
+    const place = { type, name, sourceId, rank, updated: sort === 'dated' ? dated : updated, members };
     if (after && comparePlaces(place, after, sort) <= 0) return;
     const last = first[limit];
     if (last && comparePlaces(place, last, sort) >= 0) return;
@@ -250,7 +256,7 @@ export function relevanceOf({ rank }: FoundPlace): number {
   return Math.floor(rank / (MAX_SOURCES * OCCURRENCES));
 }
 
-type Place = Omit<FoundPlace, 'sourceId'>;
+type Place = Omit<FoundPlace, 'sourceId' | 'members'>;
 
 function comparePlaces(one: Place, other: Place, sort: EntrySearch['sort']): number {
   const first =

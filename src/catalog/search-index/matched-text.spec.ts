@@ -4,6 +4,7 @@ import { searchWords, synonymsOf } from './search-words.js';
 
 const SYNONYMS = synonymsOf([]);
 const entry = { title: 'Issues', tags: ['Database', 'tracker'], tools: ['execute_sql', 'list_issues'] };
+const members = ['left-pad', 'sql-server'];
 
 it.each([
   ['sql', [{ in: 'tool', text: 'execute_sql' }]],
@@ -15,6 +16,7 @@ it.each([
       { in: 'tool', text: 'execute_sql' },
     ],
   ],
+  ['pad', [{ in: 'member', text: 'left-pad' }]],
   // In the name, the title or nowhere but the description.
   ['board', undefined],
   ['issues', undefined],
@@ -24,5 +26,5 @@ it.each([
   ['io.acme/board', undefined],
   ['', undefined],
 ])('%j was found in %j', (q, matched) => {
-  expect(matchedIn('io.acme/board', entry, searchWords(q, SYNONYMS))).toEqual(matched);
+  expect(matchedIn('io.acme/board', entry, members, searchWords(q, SYNONYMS))).toEqual(matched);
 });

@@ -1,22 +1,25 @@
 import type { Summary } from '../../entry-store/entry-summary.js';
 import { findForm, folded, type Form, type SearchWords } from './search-words.js';
 
-/** Maximum words, and maximum characters of tags and tools, that are examined: a page has up to 100 entries. */
+/** Maximum words, and maximum characters of tags, tools and members, that are examined: a page has up to 100 entries. */
 const MAX_WORDS = 3;
 const MAX_TEXT = 4_096;
 
 interface MatchedText {
-  readonly in: 'tag' | 'tool';
+  readonly in: 'tag' | 'tool' | 'member';
   readonly text: string;
 }
 
 /**
- * Explains why a search found an entry: for each word missing from the name and title, the first tag or tool that
- * contains it.
+ * Explains why a search found an entry: for each word missing from the name and title, the first tag, tool or
+ * member that contains it.
+ *
+ * @param members their names.
  */
 export function matchedIn(
   name: string,
   { title = '', tags, tools = [] }: Pick<Summary, 'title' | 'tags' | 'tools'>,
+  members: readonly string[],
   { words }: Pick<SearchWords, 'words'>,
 ): MatchedText[] | undefined {
   if (words.length === 0) return undefined;
@@ -27,6 +30,7 @@ export function matchedIn(
   const texts = [
     ...tags.map((text) => ({ in: 'tag' as const, text })),
     ...tools.map((text) => ({ in: 'tool' as const, text })),
+    ...members.map((text) => ({ in: 'member' as const, text })),
   ].filter(({ text }) => (left -= text.length) >= 0);
   const found = hidden.flatMap((forms) => texts.find(({ text }) => hasWord(folded(text), forms)) ?? []);
   return found.length === 0 ? undefined : [...new Set(found)];
