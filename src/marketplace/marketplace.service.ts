@@ -59,7 +59,7 @@ export const REPOSITORY = 'git/marketplace.git';
 export const ARCHIVES = 'x/marketplace';
 
 /** Part of every key: changes with the format of the tree. */
-const FORMAT = 3;
+const FORMAT = 4;
 /** Maximum plugins per marketplace; each takes about 2 KiB. */
 const MAX_PLUGINS = 10_000;
 /**

@@ -133,6 +133,15 @@ describe('the tree of a marketplace', () => {
     expect(tree).toHaveProperty([`plugins/io-acme-x/${CLAUDE}`]);
   });
 
+  it('has none for a plugin whose servers have no translation, which clients would not start beside it', () => {
+    const at = 'plugins/io-acme-x/plugin.json';
+    const far = { url: 'https://x.example', headers: { Authorization: '${KEY:-}' } };
+    const treeWith = (servers: object) =>
+      treeOf([entry('io.acme/x', ['.mcp.json'])], { 'digest of .mcp.json': JSON.stringify(servers) });
+    expect(treeWith({ far })).not.toHaveProperty([at]);
+    expect(treeWith({ far, near: { command: 'npx' } })).toHaveProperty([at]);
+  });
+
   it('has both servers files for a plugin with one of them, and keeps both files of the publisher', () => {
     const servers = '{"mcpServers":{"one":{"command":"npx","args":["-y","a"]}}}';
     const at = 'plugins/io-acme-x';

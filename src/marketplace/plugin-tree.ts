@@ -200,14 +200,13 @@ export function filesOf(plugin: MarketplacePlugin, texts: PluginTexts): Reposito
     .filter(isManifest)
     .map((file) => ({ file, text: texts.manifests.get(file.digest) ?? '' }));
   for (const { file, text } of stored) written.set(file.path.toLowerCase(), renamed(text, plugin));
-  const isPortable = !hasOwnParts(
-    files,
-    stored.map(({ text }) => text),
-  );
-  if (isPortable && !hasPath(files, PORTABLE_MANIFEST))
-    written.set(PORTABLE_MANIFEST, textOf(portableManifestOf(plugin)));
   const servers = onlyServersFile(files);
   const translated = servers && translatedServers(servers.path, texts.servers.get(servers.digest) ?? '');
+  const manifests = stored.map(({ text }) => text);
+  const isPortable =
+    !hasOwnParts(files, manifests) && !(servers?.path === CLAUDE_FILE && translated?.hasNone);
+  if (isPortable && !hasPath(files, PORTABLE_MANIFEST))
+    written.set(PORTABLE_MANIFEST, textOf(portableManifestOf(plugin)));
   if (servers && translated?.text)
     written.set(servers.path === PORTABLE_FILE ? CLAUDE_FILE : PORTABLE_FILE, translated.text);
   const isReplaced = ({ path }: EntryFile) =>

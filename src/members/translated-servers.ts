@@ -22,6 +22,8 @@ export interface TranslatedServers {
   /** The other file, as JSON; null if this file cannot be read. */
   readonly text: string | null;
   readonly untranslated: readonly UntranslatedServer[];
+  /** Whether there are servers, but none could be translated. */
+  readonly hasNone?: boolean;
 }
 
 /** Longer and deeper files are not translated. */
@@ -51,7 +53,8 @@ export function translatedServers(file: ServersFile, text: string): TranslatedSe
     }
   const schema = file === CLAUDE_FILE ? { $schema: SERVERS_SCHEMA } : {};
   const other = { ...schema, mcpServers: Object.fromEntries(translated) };
-  return { text: `${JSON.stringify(other, null, 2)}\n`, untranslated };
+  const hasNone = translated.length === 0 && untranslated.length > 0;
+  return { text: `${JSON.stringify(other, null, 2)}\n`, untranslated, hasNone };
 }
 
 /** Returns the servers file of a plugin that has only one of the two. */
