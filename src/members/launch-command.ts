@@ -109,7 +109,7 @@ class LaunchReader {
       if (shell) this.readShell(name, shell, rest, programs.includes(position));
       else if (name === 'env') this.readSplit(rest);
       else if (Object.hasOwn(PROGRAMS, name)) this.readLauncher(words, position, name);
-      if (name === 'deno') for (const one of rest) this.readDeno(one);
+      if (name === 'deno' || name === 'mise') for (const one of rest) this.readDeno(one);
       // A line for a program such as `su`, `flock` or `concurrently`.
       if (isLaunchLine(word)) this.readLine(word, false);
     }

@@ -116,7 +116,7 @@ const ENGINE: Subcommands = { ...CONTAINERS, container: CONTAINERS, image: verbs
 
 /** Every program that downloads and runs packages. */
 export const PROGRAMS: Subcommands = {
-  ...verbs('npx pnpx pnx bunx', NPX),
+  ...verbs('npx pnpx pnx bunx nlx', NPX),
   npm: NPM_COMMANDS,
   ...Object.fromEntries(['pnpm', 'yarn', 'yarnpkg', 'bun'].map((name) => [name, OTHER_NPM])),
   uvx: UVX,

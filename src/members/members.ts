@@ -4,7 +4,7 @@ import { type MemberPackage, type Members, PACKAGE_KINDS } from './members.respo
 import { normalizedPypi, spellingsOf } from './package-names.js';
 
 /** Incremented whenever the result of `readMembers` changes: members stored by earlier versions are computed again. */
-export const MEMBERS_VERSION = 2;
+export const MEMBERS_VERSION = 3;
 
 /** Returns which of these kinds a version contains. */
 export function kindsIn(members: Members): MemberKind[] {

@@ -34,6 +34,7 @@ const READ: Readonly<Record<string, Files>> = {
   'a variable of npm': server('npx', ['-c', 'x'], { env: { NPM_CONFIG_PACKAGE: 'left-pad' } }),
   'npm itself': server('node', ['npm/bin/npx-cli.js', 'left-pad']),
   'another launcher': server('corepack', ['pnpm', 'dlx', 'left-pad']),
+  'a package of mise': server('mise', ['x', 'npm:left-pad', '--', 'safe']),
   'a launcher from npm': server('npx', ['bun', 'x', 'left-pad']),
   'an installation': hook('npm i -g left-pad && left-pad'),
   'a whole line': server('npx -y left-pad'),
@@ -78,6 +79,12 @@ const UNREADABLE: Readonly<Record<string, Files>> = {
 
 const MISSED: Readonly<Record<string, Files>> = {
   'a script of the plugin': { ...server('${CLAUDE_PLUGIN_ROOT}/run.sh'), 'run.sh': 'npx left-pad' },
+  'a script of package.json': {
+    ...server('npm', ['start']),
+    ...json('package.json', { scripts: { start: 'npx left-pad' } }),
+  },
+  'code for a program': hook(`awk 'BEGIN { system("npx left-pad") }'`),
+  'a variable of a program': server('git', ['fetch'], { env: { GIT_SSH_COMMAND: 'npx left-pad' } }),
   'a program in bin': { 'bin/safe': 'npx left-pad' },
   'the text of a command': { 'commands/safe.md': '!`npx left-pad`' },
   'a dependency in package.json': json('package.json', { dependencies: { 'left-pad': '1' } }),
