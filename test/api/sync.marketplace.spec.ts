@@ -299,3 +299,29 @@ describe('a block of a package', () => {
     expect(await servedOf()).not.toEqual(before);
   });
 });
+
+it('gives one of 300 plugins new content, with one fetch, when it alone changes', async () => {
+  const names = Array.from({ length: 300 }, (_, index) => `p-${index}`);
+  const listed = names.map((name) => ({ name, source: `./${name}`, version: '1.0.0', description: name }));
+  await repository.commit({
+    ...marketplace(listed),
+    ...Object.fromEntries(names.map((name) => [`${name}/commands/x.md`, name])),
+  });
+  const contents = async () => {
+    const { json } = await service.get('/v1/sources/main/entries');
+    const { entries } = json as { entries: { name: string; versions: { content: Document }[] }[] };
+    return new Map(entries.map(({ name, versions }) => [name, versions[0]?.content['digest']]));
+  };
+  expect((await service.synced('main')).counts).toMatchObject({ entries: 300, held: 0 });
+  const before = await contents();
+  await repository.commit({ 'p-150/commands/x.md': 'changed' }, { keeps: true });
+  git.takeRequests();
+  expect((await service.synced('main')).counts).toMatchObject({ changed: 1, unchanged: 299 });
+  // One fetch each of the refs, the commit, the marketplace and the plugin: four of two or three requests.
+  expect(git.takeRequests().length).toBeLessThan(13);
+  const after = await contents();
+  expect(new Set(before.values()).size).toBe(300);
+  expect([...after].filter(([name, digest]) => digest !== before.get(name)).map(([name]) => name)).toEqual([
+    'io.github.acme/p-150',
+  ]);
+});
