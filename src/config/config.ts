@@ -1,15 +1,11 @@
-import type { Claims } from '../claims/claims.js';
-import type { Plain } from '../json/plain.js';
 import type { ProxyConfig } from '../outbound/dispatcher.js';
-import type { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
-import type { SettingsOf, SourceKind } from '../source-kinds/kinds.js';
-import type { StoredSourceSettings } from '../source-kinds/source-settings.dto.js';
 import type { LogFormat } from './config-file.dto.js';
+import type { RegistryConfig, SourceConfig } from './declared-resources.js';
 import type { Address } from './environment.js';
-import type { MarketplaceSettings, StoredRegistrySettings } from './registry-settings.dto.js';
 import type { resolveConfig } from './resolve-config.js';
 import type { TelemetryConfig } from './telemetry-config.js';
 
+export type * from './declared-resources.js';
 export type { LogFormat };
 
 /** Command-line options. Omitted options have defaults. */
@@ -68,25 +64,3 @@ export function oauthInUse({ mode, oauth }: AuthConfig): OAuthConfig | undefined
 
 /** Where a source or registry was declared: in the configuration file or through the admin API. */
 export type Origin = 'config' | 'api';
-
-/** A declared source; `kind` determines the type of `settings`. */
-export type SourceConfig<K extends SourceKind = SourceKind> = {
-  [P in K]: StoredSourceSettings & {
-    readonly name: string;
-    readonly kind: P;
-    readonly settings: SettingsOf<P>;
-    readonly claims: Claims;
-  };
-}[K];
-
-/** Which versions of a source are admitted. */
-export type AdmissionConfig = Plain<AdmissionSettings>;
-
-export interface RegistryConfig extends StoredRegistrySettings {
-  readonly name: string;
-  readonly sources: readonly string[];
-  readonly claims: Claims;
-}
-
-/** How a registry appears to clients that install plugins (reference/marketplace). */
-export type MarketplaceConfig = Plain<MarketplaceSettings>;

@@ -28,7 +28,7 @@ import type {
   LimitSettings,
   RegistryItem,
 } from './config-file.dto.js';
-import type { RegistryConfig, SourceConfig } from './config.js';
+import type { RegistryConfig, SourceConfig } from './declared-resources.js';
 import { parseDatabaseUrl, TLS_FILES } from './database-settings.js';
 import { plain } from '../json/plain.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-keys.js';
