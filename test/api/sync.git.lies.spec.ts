@@ -61,7 +61,7 @@ describe('a Git server that lies', () => {
       );
       await expect
         .poll(async () => JSON.stringify((await service.get(entryAt('skill', name, '/versions/1.0.0'))).json))
-        .toMatch(/names packs at other addresses/);
+        .toMatch(/points to packs at other addresses/);
     }
     expect(asked).toEqual([]);
     expect(await leftovers()).toEqual([]);
