@@ -5,7 +5,7 @@ export const LONGER_HERE = [
   'src/cli/check-against.spec.ts',
   'src/client-config/allowlist.spec.ts',
   'src/config/load-config.fuzz.spec.ts',
-  'src/visibility/visible-partitions.spec.ts',
+  'src/visibility/partitions.spec.ts',
   'test/model/access.spec.ts',
   'test/model/admission.spec.ts',
   'test/model/audit.spec.ts',
