@@ -10,14 +10,15 @@ COPY scripts scripts
 COPY migrations migrations
 COPY src src
 COPY web web
-# The image needs neither source maps nor type declarations.
+# The image needs neither source maps nor type declarations, here nor of dependencies.
 RUN npm run build && find dist \( -name '*.map' -o -name '*.d.ts' \) -delete
 
 FROM node:24-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Neither development dependencies nor the embedded PostgreSQL: containers use an external database.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
+RUN npm ci --omit=dev --omit=optional --ignore-scripts \
+ && find node_modules \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.[cm]ts' \) -delete
 
 FROM debian:bookworm-slim
 # Git sources need git and ssh, and ssh a user with a name. tini reaps orphaned processes, such as Git's after an aborted fetch.
@@ -32,7 +33,7 @@ ARG VERSION=unknown
 ARG COMMIT=unknown
 ARG BUILD_DATE=unknown
 LABEL org.opencontainers.image.title="Registry Server" \
-      org.opencontainers.image.description="A registry server for MCP servers and skills: several sources, named views, access decided by claims." \
+      org.opencontainers.image.description="A registry server for MCP servers, skills and plugins: several sources, named views, access decided by claims." \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${COMMIT}" \

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
+import { migrations } from '#migrations';
 import { DatabaseStartError, isLockConflict } from './database-errors.js';
 
 /** An arbitrary lock id. It must never change, because replicas that start together queue on this lock. */
@@ -13,8 +14,8 @@ const LONGEST_WAIT_MS = 1_200;
 const LONGEST_PAUSE_MS = 10_000;
 /** Attempts before a wait is logged: five seconds. */
 const LOGGED_ATTEMPT = 5;
-/** First migration of the builds before 1.0, whose databases cannot be upgraded. */
-const FIRST_OF_EARLIER_BUILDS = 'InitialSchema1795000000000';
+/** Builds before 1.0 began with another migration; their databases cannot be upgraded. */
+const FIRST_MIGRATION = migrations[0]?.name;
 
 type Log = (message: string) => void;
 const ignore: Log = () => undefined;
@@ -155,7 +156,7 @@ export async function appliedMigrations(database: {
   if (!table?.name) return [];
   const rows = (await database.query(`select name from schema_migration order by id`)) as { name: string }[];
   const names = rows.map((row) => row.name);
-  if (names.includes(FIRST_OF_EARLIER_BUILDS))
+  if (names.length > 0 && names[0] !== FIRST_MIGRATION)
     throw new DatabaseStartError(
       'The database was written by an earlier build, and this version cannot upgrade it: publish its entries again into a new ' +
         'database (docs/upgrading.md), or run that build',

@@ -348,7 +348,7 @@ it('every command refuses a database of an earlier build, and changes nothing in
   const [old, other] = [await aDatabase({ migrated: false }), await aDatabase()];
   await old.query(
     `create table schema_migration (id serial primary key, timestamp bigint not null, name text not null);
-     insert into schema_migration (timestamp, name) values (1795000000000, 'InitialSchema1795000000000')`,
+     insert into schema_migration (timestamp, name) values (1795780800000, 'InitialSchema1795780800000')`,
   );
   const state = () =>
     old.query(`select c.relname, m.*, m.xmin::text from pg_class c, schema_migration m

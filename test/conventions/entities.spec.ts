@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ENTITIES } from '../../dist/app/entities.js';
@@ -7,6 +10,11 @@ import { ENTRY_TYPE_NAMES, STATUSES } from '../../dist/documents/statuses.js';
 import { SOURCE_KINDS } from '../../dist/source-kinds/kinds.js';
 import { Webhook } from '../../dist/webhooks/webhook.entity.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
+
+/** The migrations that the changelog lists, with the digest of their code. */
+const RELEASED = {
+  '1795802400000-initial-schema.ts': '18c2d41daf87a2a61367deec62907480857670929d1b4fff377047e62634df38',
+};
 
 let database: TestDatabase;
 let dataSource: DataSource;
@@ -19,6 +27,18 @@ beforeAll(async () => {
 afterAll(async () => {
   await dataSource.destroy();
   await database.drop();
+});
+
+it('released migrations stay as they are', () => {
+  const changelog = readFileSync('CHANGELOG.md', 'utf8');
+  const released = readdirSync('migrations').flatMap((file) => {
+    const text = readFileSync(join('migrations', file), 'utf8');
+    const [, name = ''] = /^export class (\w+) implements MigrationInterface/m.exec(text) ?? [];
+    if (!changelog.includes(`\`${name}\``)) return [];
+    const code = text.replaceAll(/\/\*.*?\*\/|(?:--|\/\/).*?$/gms, '').replaceAll(/\s+/g, ' ');
+    return [[file, createHash('sha256').update(code).digest('hex')]];
+  });
+  expect(Object.fromEntries(released)).toEqual(RELEASED);
 });
 
 it('every table has an entity', async () => {

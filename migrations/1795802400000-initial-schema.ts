@@ -9,7 +9,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  *
  * Of two indexes that cost the same, PostgreSQL uses the one created later: the order of a table's indexes matters.
  */
-export class InitialSchema1795780800000 implements MigrationInterface {
+export class InitialSchema1795802400000 implements MigrationInterface {
   readonly loses = 'all sources, registries and entries, and the audit trail';
 
   async up(runner: QueryRunner): Promise<void> {
