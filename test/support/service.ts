@@ -84,8 +84,6 @@ export class ServiceUnderTest extends Sender {
   private extra: Document = {};
   private folder = '';
   private running: RunningService | undefined;
-  /** The last line of the log that was searched for secrets. */
-  private lastSearched: string | undefined;
 
   source(name: string, declared: DeclaredSource): this {
     this.sources.set(name, declared);
@@ -292,10 +290,8 @@ export class ServiceUnderTest extends Sender {
     const rows = await this.database.query<{ row: string }>(
       tables.map(({ name }) => `select t::text as row from ${name} t`).join(' union all '),
     );
-    const before = this.lastSearched === undefined ? -1 : this.log.lastIndexOf(this.lastSearched);
-    this.lastSearched = this.log.at(-1);
     const found = {
-      inLog: findSecrets(this.log.slice(before + 1).join('')),
+      inLog: findSecrets(this.log.join('')),
       inDatabase: findSecrets(rows.map(({ row }) => row).join('\n')),
       inMetrics: findSecrets(metrics),
     };
