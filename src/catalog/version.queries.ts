@@ -95,7 +95,7 @@ const MAX_VERSIONS_PER_STATEMENT = 16;
  * statement (decision 004). These reads are so frequent that every column and every step of the plan counts.
  */
 export class VersionLoader {
-  private readonly loader: DataLoader<VersionRead, ShownVersion | undefined, symbol>;
+  private readonly loader: DataLoader<VersionRead, Promise<ShownVersion | undefined>, symbol>;
 
   /** @param statements limits how many statements run at once. */
   constructor(statements: Semaphore) {
@@ -108,16 +108,16 @@ export class VersionLoader {
   }
 
   /** @returns undefined if the view has no such version. */
-  load(read: VersionRead): Promise<ShownVersion | undefined> {
-    return this.loader.load(read);
+  async load(read: VersionRead): Promise<ShownVersion | undefined> {
+    return await this.loader.load(read);
   }
 }
 
-// Settles each read on its own, since another view's statement may fail.
+// Each read settles with its own statement: another view's may fail, or wait for its turn.
 async function readTogether(
   reads: readonly VersionRead[],
   statements: Semaphore,
-): Promise<(ShownVersion | undefined | Error)[]> {
+): Promise<Promise<ShownVersion | undefined>[]> {
   const groups = new Map<string, VersionRead[]>();
   for (const read of reads) {
     const key = `${read.sql.state} ${JSON.stringify(read.kind)}`;
@@ -125,16 +125,17 @@ async function readTogether(
     if (group) group.push(read);
     else groups.set(key, [read]);
   }
-  const results = new Map<VersionRead, ShownVersion | undefined | Error>();
-  const readGroup = async (group: readonly VersionRead[]) => {
+  const found = new Map<VersionRead, Promise<ShownVersion | undefined>>();
+  for (const group of groups.values()) {
     // Each statement has its own turn, like a caller of any other read.
-    const versions = await statements
-      .run(`version ${group[0]?.name}`, undefined, () => singleVersions(group))
-      .catch((error: Error) => group.map(() => error));
-    for (const [index, read] of group.entries()) results.set(read, versions[index]);
-  };
-  await Promise.all([...groups.values()].map(readGroup));
-  return reads.map((read) => results.get(read));
+    const versions = statements.run(`version ${group[0]?.name}`, undefined, () => singleVersions(group));
+    for (const [index, read] of group.entries())
+      found.set(
+        read,
+        versions.then((all) => all[index]),
+      );
+  }
+  return reads.map(async (read) => await found.get(read));
 }
 
 async function singleVersions(reads: readonly VersionRead[]): Promise<(ShownVersion | undefined)[]> {

@@ -1,4 +1,5 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { indexScansFor } from '../../dist/catalog/index-scan.queries.js';
@@ -10,7 +11,7 @@ import { type NamedVersions, type SingleVersion, VersionLoader } from '../../dis
 import { createDataSource } from '../../dist/database/open-database.js';
 import { toStorable } from '../../dist/validation/storable-text.js';
 import { SnapshotCheck, ViewSql } from '../../dist/visibility/freshness.queries.js';
-import { visibleSource } from '../../dist/visibility/view.js';
+import { type View, visibleSource } from '../../dist/visibility/view.js';
 import { Semaphore } from '../../dist/limits/semaphore.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
 
@@ -26,6 +27,12 @@ const AFTER: Position = { name: 'io.acme/deploy', key: '1' };
 const NAME = 'io.acme/deploy';
 
 type Read = (sql: ViewSql) => Promise<unknown>;
+
+function aView(seesAll = false): View {
+  const any = { tag: '', sourceIds: [7, 6, 5], revisions: 'epoch|7:1,6:1,5:1' };
+  const visible = [visibleSource(7, [1]), visibleSource(5, [1, 2])];
+  return { ...any, ...(seesAll ? { seesAll } : { seesAll, visible }) };
+}
 
 const request = (filter: ListFilter, after: Position | null = null): ListRequest => ({
   filter,
@@ -126,6 +133,29 @@ describe('the SQL of a page', () => {
     await database.drop();
   });
 
+  it('lets a read by name settle while another one of the same batch waits for its turn', async () => {
+    const turns = new Semaphore(1);
+    const loader = new VersionLoader(turns);
+    const read = (name: string, includeDeleted: boolean) =>
+      loader.load({
+        sql: new ViewSql(dataSource, new SnapshotCheck(aView())),
+        kind: { type: 'server', which: 'latest', includeDeleted },
+        name: toStorable(name),
+      });
+    const release = await turns.acquire('test');
+    // Turns go round: one of ours before each read.
+    const ours = [turns.acquire('version io.acme/b'), turns.acquire('version io.acme/b')];
+    const first = read('io.acme/a', false);
+    const second = read('io.acme/b', true);
+    await immediate();
+    release();
+    (await ours[0])?.();
+    expect(await first).toBeUndefined();
+    expect(await Promise.race([second, immediate('waits')])).toBe('waits');
+    (await ours[1])?.();
+    expect(await second).toBeUndefined();
+  });
+
   /** Returns the SQL sent to an empty database, which must accept it. */
   async function sentBy(read: Read, seesAll = false): Promise<string> {
     const sent: string[] = [];
@@ -134,10 +164,7 @@ describe('the SQL of a page', () => {
       sent.push(`${list.join('')}${text.trim()}\n`);
       return dataSource.query(text, values);
     };
-    const any = { tag: '', sourceIds: [7, 6, 5], revisions: 'epoch|7:1,6:1,5:1' };
-    const visible = [visibleSource(7, [1]), visibleSource(5, [1, 2])];
-    const check = new SnapshotCheck({ ...any, ...(seesAll ? { seesAll } : { seesAll, visible }) });
-    await read(new ViewSql({ query } as unknown as DataSource, check));
+    await read(new ViewSql({ query } as unknown as DataSource, new SnapshotCheck(aView(seesAll))));
     expect(sent).toHaveLength(1);
     return sent.join();
   }
