@@ -109,7 +109,7 @@ class LaunchReader {
       if (shell) this.readShell(name, shell, rest, programs.includes(position));
       else if (name === 'env') this.readSplit(rest);
       else if (Object.hasOwn(PROGRAMS, name)) this.readLauncher(words, position, name);
-      if (name === 'deno' || name === 'mise') for (const one of rest) this.readDeno(one);
+      if (STARTS_NPM_URLS.has(name)) for (const one of rest) this.readDeno(one);
       // A line for a program such as `su`, `flock` or `concurrently`.
       if (isLaunchLine(word)) this.readLine(word, false);
     }
@@ -341,12 +341,18 @@ function programOf(word: string): string | undefined {
     .replace(/^pip[\d.]+$/, 'pip');
 }
 
+/** Programs that start packages written as `npm:…`. */
+const STARTS_NPM_URLS: ReadonlySet<string> = new Set(['deno', 'mise']);
+
 function isLaunchLine(word: string): boolean {
   const [first = '', ...more] = word.trim().split(/\s+/, 2);
   const name = programOf(first) ?? '';
-  return (
-    more.length > 0 && (Object.hasOwn(PROGRAMS, name) || Object.hasOwn(SHELLS, name) || WRAPPERS.has(name))
-  );
+  const isLauncher =
+    Object.hasOwn(PROGRAMS, name) ||
+    Object.hasOwn(SHELLS, name) ||
+    WRAPPERS.has(name) ||
+    STARTS_NPM_URLS.has(name);
+  return more.length > 0 && isLauncher;
 }
 
 /** Separates an option from a value in the same word. */

@@ -156,4 +156,5 @@ export const WRAPPERS: ReadonlySet<string> = set(
 /** Programs whose arguments may be code. */
 export const INTERPRETERS = /^(?:node|nodejs|python[\d.]*|ruby|perl|php|deno|bun|tsx|ts-node|osascript|lua)$/;
 /** Text that such code would contain to start a package. */
-export const MENTION = /\b(?:npx|npm|pnpm|yarn|bunx?|uvx?|pipx?|docker|podman|dnx|dotnet)\b/i;
+export const MENTION =
+  /\b(?:npx|npm|nlx|pnpm|pnpx|pnx|yarn|yarnpkg|bunx?|deno|mise|uvx?|pipx?|docker|podman|nerdctl|dnx|dotnet)\b/i;

@@ -35,6 +35,7 @@ const READ: Readonly<Record<string, Files>> = {
   'npm itself': server('node', ['npm/bin/npx-cli.js', 'left-pad']),
   'another launcher': server('corepack', ['pnpm', 'dlx', 'left-pad']),
   'a package of mise': server('mise', ['x', 'npm:left-pad', '--', 'safe']),
+  'a line with mise': hook(`su -c "mise x npm:left-pad"`),
   'a launcher from npm': server('npx', ['bun', 'x', 'left-pad']),
   'an installation': hook('npm i -g left-pad && left-pad'),
   'a whole line': server('npx -y left-pad'),
@@ -73,6 +74,7 @@ const UNREADABLE: Readonly<Record<string, Files>> = {
   'a function': hook('f() { npx "$@"; }; f left-pad'),
   base64: hook('$(echo bnB4Cg== | base64 -d) left-pad'),
   code: server('node', ['-e', `require('child_process').execSync('npx left-pad')`]),
+  'code with nlx': server('node', ['-e', `require('child_process').execSync('nlx left-pad')`]),
   'a compose file': server('docker', ['compose', 'run', 'pad']),
   'a bundle': { ...json('plugin.json', { name: 'safe', mcpServers: './pad.mcpb' }), 'pad.mcpb': 'PK' },
 };
