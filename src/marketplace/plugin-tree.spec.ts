@@ -108,7 +108,8 @@ describe('the tree of a marketplace', () => {
     ['describing members', [CLAUDE], '{"name":"x","license":"MIT","author":{"name":"Ann"},"category":"a"}'],
     ['default places', [CLAUDE, '.mcp.json'], '{"skills":"./skills/","mcpServers":"./.mcp.json"}'],
   ])('has a manifest of Agent Plugins 1.0 for a plugin with %s', (_, files, manifest = '{}') => {
-    const tree = treeOf([entry('io.acme/x', files)], { [`digest of ${CLAUDE}`]: manifest });
+    const texts = { [`digest of ${CLAUDE}`]: manifest, 'digest of .mcp.json': '{}' };
+    const tree = treeOf([entry('io.acme/x', files)], texts);
     expect(tree['plugins/io-acme-x/plugin.json']).toEqual({
       $schema: PLUGIN_SCHEMA,
       name: 'io-acme-x',
@@ -139,6 +140,7 @@ describe('the tree of a marketplace', () => {
     const treeWith = (servers: object) =>
       treeOf([entry('io.acme/x', ['.mcp.json'])], { 'digest of .mcp.json': JSON.stringify(servers) });
     expect(treeWith({ far })).not.toHaveProperty([at]);
+    expect(treeWith({ far: null, near: { command: 'npx' } })).not.toHaveProperty([at]);
     expect(treeWith({ far, near: { command: 'npx' } })).toHaveProperty([at]);
   });
 

@@ -142,6 +142,7 @@ it.each([
   expect(translatedServers(CLAUDE_FILE, text)).toEqual({
     text: null,
     untranslated: [{ file: CLAUDE_FILE, reason: 'The file is not an object of servers' }],
+    hasNone: true,
   });
 });
 

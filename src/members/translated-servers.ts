@@ -22,7 +22,7 @@ export interface TranslatedServers {
   /** The other file, as JSON; null if this file cannot be read. */
   readonly text: string | null;
   readonly untranslated: readonly UntranslatedServer[];
-  /** Whether there are servers, but none could be translated. */
+  /** Whether none could be translated, although the file may have servers. */
   readonly hasNone?: boolean;
 }
 
@@ -40,7 +40,11 @@ const MAX_DEPTH = 100;
 export function translatedServers(file: ServersFile, text: string): TranslatedServers {
   const servers = serversIn(text);
   if (!servers)
-    return { text: null, untranslated: [{ file, reason: 'The file is not an object of servers' }] };
+    return {
+      text: null,
+      untranslated: [{ file, reason: 'The file is not an object of servers' }],
+      hasNone: true,
+    };
   const translate = file === PORTABLE_FILE ? toClaude : toPortable;
   const translated: [string, object][] = [];
   const untranslated: UntranslatedServer[] = [];
