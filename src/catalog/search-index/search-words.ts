@@ -71,7 +71,7 @@ export interface Form {
 
 /** A query in the form compared with texts. */
 export interface SearchWords {
-  /** The words, folded and singular, with their synonyms; each must occur. */
+  /** The words, folded and singular, with their synonyms; each must occur, unless the search is partial. */
   readonly words: readonly (readonly Form[])[];
   /** Words with a slash, in lower case, which match the beginnings of names. */
   readonly names: readonly string[];

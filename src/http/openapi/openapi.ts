@@ -218,7 +218,7 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
     .setTitle('Registry Server')
     .setVersion(version)
     .setDescription(
-      `Catalogs of MCP servers and skills as named registries. The consumer API follows ${MCP_REGISTRY}.\n${ERRORS}`,
+      `Catalogs of MCP servers, skills and plugins as named registries. The consumer API follows ${MCP_REGISTRY}.\n${ERRORS}`,
     )
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addTag('catalog', 'The consumer API: the contents of a registry')
