@@ -53,7 +53,7 @@ function MatrixTable({ matrix: { registries, rows, isTruncated } }: { matrix: Ma
   const most = Math.max(...rows.flatMap(({ counts }) => [...counts.values()]), 1);
   return (
     <>
-      <div class="table-frame">
+      <div class="table-frame" role="group" aria-label="Table" tabIndex={0}>
         <table class="heat">
           <thead>
             <tr>

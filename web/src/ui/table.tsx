@@ -25,7 +25,8 @@ export function Table({ columns, class: name = '', isFigures = false, children }
     isHidden ? 'none' : JSON.stringify(title),
   ]);
   return (
-    <div class="table-frame">
+    // Focusable, so that the keyboard can scroll a table without links.
+    <div class="table-frame" role="group" aria-label="Table" tabIndex={0}>
       <table class={isFigures ? `${name} figures` : `${name} rows`} style={Object.fromEntries(titles)}>
         <thead>
           <tr>
