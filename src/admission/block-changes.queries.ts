@@ -12,7 +12,7 @@ import { BlockSweep } from './block-sweep.queries.js';
 import { Blocks } from './blocks.queries.js';
 
 const EVERY_MS = 5_000;
-/** How long to wait for the lock of a source before interrupting whoever writes it, and how often to try again. */
+/** How long to wait for the lock of a source before interrupting its writer, and how often to try again. */
 const ATTEMPTS = 20;
 const PATIENCE = '200ms';
 

@@ -346,7 +346,7 @@ export class SourceAccess {
 export class AccessChange {
   @ApiProperty({
     example: 'org is acme',
-    description: 'The callers: those who have these claims and no others, who have none, or who use a key',
+    description: 'The callers: with exactly these claims, without claims, or with a registry key',
   })
   sentence: string;
 

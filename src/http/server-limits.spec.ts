@@ -14,7 +14,7 @@ it.each([
   expect(connectionsThatFit(connections, descriptors)).toBe(fitting);
 });
 
-it('starts requests in turn by address, and skips those whose client has left', async () => {
+it('takes turns by address, and skips requests whose client has disconnected', async () => {
   const middleware = startInTurn();
   const started: string[] = [];
   const ask = (remoteAddress: string, destroyed = false) => {

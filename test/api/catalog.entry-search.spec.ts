@@ -155,7 +155,7 @@ describe('GET /x/search', () => {
     });
   });
 
-  it('finds entries with some of the words only if asked to and none has all, and says so on every page', async () => {
+  it('finds entries with some of the words only with `partial` and if none has all, and reports it on every page', async () => {
     expect((await find('q=github+absent')).metadata).toEqual({ count: 0 });
     expect((await find('q=github+extra&partial=true')).metadata).toEqual({ count: 1 });
     const first = await find('q=absent+more+github&partial=true&limit=1');
