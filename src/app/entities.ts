@@ -21,7 +21,7 @@ import {
 import { Entry, EntryVersion, RemovedEntry, SourcePartition } from '../entry-store/entry.entity.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { Source, SourceState } from '../sources/source.entity.js';
-import { Webhook, WebhookDelivery, WebhookEntry } from '../webhooks/webhook.entity.js';
+import { Webhook, WebhookDeliveryRow, WebhookEntry } from '../webhooks/webhook.entity.js';
 
 /** All entities, one per table, each after the entities it refers to. */
 export const ENTITIES = [
@@ -43,7 +43,7 @@ export const ENTITIES = [
   BlockChange,
   KnownName,
   Webhook,
-  WebhookDelivery,
+  WebhookDeliveryRow,
   WebhookEntry,
   ContentBlob,
   ContentChunk,

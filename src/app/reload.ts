@@ -7,7 +7,7 @@ import { type AuthConfig, type Config, type OAuthConfig, oauthInUse } from '../c
 import { OpenAccess } from '../authz/admin-access.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import { OpenEntries } from '../visibility/open-entries.queries.js';
-import { WebhookSender } from '../webhooks/webhook-sender.js';
+import { WebhookScheduler } from '../webhooks/webhook-scheduler.js';
 import type { Changes } from './configuration-run.js';
 import { ConfiguredResources } from './configured-resources.js';
 
@@ -103,7 +103,7 @@ export class Reload {
     private readonly policy: PolicyInForce,
     private readonly oauth: OAuthInForce,
     private readonly open: OpenRegistries,
-    private readonly webhooks: WebhookSender,
+    private readonly webhooks: WebhookScheduler,
     private readonly admission: AdmissionWebhooks,
   ) {}
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository } from 'typeorm';
-import { Webhook, WebhookDelivery } from './webhook.entity.js';
+import { Webhook, WebhookDeliveryRow } from './webhook.entity.js';
 import type { WebhookAnswer } from './webhooks.responses.js';
 
 export type WebhookStatus = WebhookAnswer['status'];
@@ -34,7 +34,7 @@ const STATUS = `case when webhook.paused_at is not null then 'paused' when webho
 export class WebhookStates {
   constructor(
     @InjectRepository(Webhook) private readonly webhooks: Repository<Webhook>,
-    @InjectRepository(WebhookDelivery) private readonly attempts: Repository<WebhookDelivery>,
+    @InjectRepository(WebhookDeliveryRow) private readonly attempts: Repository<WebhookDeliveryRow>,
   ) {}
 
   async all(names: readonly string[]): Promise<Map<string, WebhookState>> {
@@ -50,7 +50,7 @@ export class WebhookStates {
   }
 
   /** Returns the last deliveries of a webhook, newest first. */
-  deliveries(name: string): Promise<WebhookDelivery[]> {
+  deliveries(name: string): Promise<WebhookDeliveryRow[]> {
     return this.attempts
       .createQueryBuilder('delivery')
       .innerJoin('delivery.webhook', 'webhook', 'webhook.name = :name', { name })

@@ -108,7 +108,7 @@ export class WebhookEntry {
 @Entity('webhook_delivery')
 @Check('webhook_delivery_status_check', `status in ('delivered', 'failed')`)
 @Index('webhook_delivery_at', ['webhookId', 'at', 'id'])
-export class WebhookDelivery {
+export class WebhookDeliveryRow {
   @PrimaryColumn({ name: 'webhook_id', type: 'integer', primaryKeyConstraintName: 'webhook_delivery_pkey' })
   webhookId: number;
 

@@ -11,10 +11,10 @@ import { ConfiguredWebhooks } from './configured-webhooks.js';
 import { FollowedViews } from './followed-views.js';
 import { KnownEntries } from './known-entries.queries.js';
 import { ViewComparison } from './view-comparison.js';
-import { Webhook, WebhookDelivery, WebhookEntry } from './webhook.entity.js';
+import { Webhook, WebhookDeliveryRow, WebhookEntry } from './webhook.entity.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 import { WebhookPlaces } from './webhook-places.queries.js';
-import { WebhookSender } from './webhook-sender.js';
+import { WebhookScheduler } from './webhook-scheduler.js';
 import { WebhookStates } from './webhook-states.queries.js';
 import { WebhooksController } from './webhooks.controller.js';
 import { WebhooksService } from './webhooks.service.js';
@@ -22,7 +22,7 @@ import { WebhooksService } from './webhooks.service.js';
 /** Delivers audit events to other systems (reference/webhooks). */
 @Module({
   imports: [
-    TypeOrmModule.forFeature([Webhook, WebhookEntry, WebhookDelivery, AuditEventRow]),
+    TypeOrmModule.forFeature([Webhook, WebhookEntry, WebhookDeliveryRow, AuditEventRow]),
     AuditModule,
     AuthModule,
     AuthzModule,
@@ -38,10 +38,10 @@ import { WebhooksService } from './webhooks.service.js';
     ViewComparison,
     WebhookMetrics,
     WebhookPlaces,
-    WebhookSender,
+    WebhookScheduler,
     WebhookStates,
     WebhooksService,
   ],
-  exports: [ConfiguredWebhooks, WebhookSender, WebhooksService],
+  exports: [ConfiguredWebhooks, WebhookScheduler, WebhooksService],
 })
 export class WebhooksModule {}

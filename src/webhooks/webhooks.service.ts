@@ -7,7 +7,7 @@ import type { WebhookConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, listPage } from '../http/lists.js';
-import { WebhookSender } from './webhook-sender.js';
+import { WebhookScheduler } from './webhook-scheduler.js';
 import { type WebhookState, WebhookStates } from './webhook-states.queries.js';
 import type { WebhookAnswer } from './webhooks.responses.js';
 
@@ -15,20 +15,20 @@ import type { WebhookAnswer } from './webhooks.responses.js';
 @Injectable()
 export class WebhooksService {
   constructor(
-    private readonly sender: WebhookSender,
+    private readonly scheduler: WebhookScheduler,
     private readonly states: WebhookStates,
     private readonly audit: AuditTrail,
   ) {}
 
   /** @throws ApiError 404 `webhook_not_found`. */
   async load(name: string): Promise<WebhookConfig> {
-    const webhook = this.sender.webhooks.find((one) => one.name === name);
+    const webhook = this.scheduler.webhooks.find((one) => one.name === name);
     if (!webhook || !(await this.states.all([name])).has(name)) throw new ApiError('webhook_not_found');
     return webhook;
   }
 
   async list(query: AdminListQuery): Promise<JsonText> {
-    const { webhooks } = this.sender;
+    const { webhooks } = this.scheduler;
     const states = await this.states.all(webhooks.map(({ name }) => name));
     const load = async (rows: readonly WebhookConfig[]) =>
       rows.flatMap((webhook) => {

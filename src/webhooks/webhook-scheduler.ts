@@ -16,9 +16,9 @@ import { isDatabaseUnreachable } from '../database/database-errors.js';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
 import { FollowedViews } from './followed-views.js';
+import { actionsOf, WebhookDelivery } from './webhook-delivery.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 import { type HeldWebhook, type Round, type TrailPage, WebhookPlaces } from './webhook-places.queries.js';
-import { actionsOf, WebhookRun } from './webhook-run.js';
 import { WebhookStates } from './webhook-states.queries.js';
 
 const LEASE_POLL_MS = 2_000;
@@ -32,7 +32,7 @@ const TOGETHER_MS = 50;
 
 /** A webhook that may begin a round. */
 interface Due {
-  readonly run: WebhookRun;
+  readonly delivery: WebhookDelivery;
   readonly config: WebhookConfig;
   readonly held: HeldWebhook;
 }
@@ -43,11 +43,11 @@ interface Due {
  * the database hardly grows with the number of webhooks.
  */
 @Injectable()
-export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutdown {
+export class WebhookScheduler implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('webhooks');
   private readonly owner = randomUUID();
   private configs: ReadonlyMap<string, WebhookConfig>;
-  private readonly runs = new Map<number, WebhookRun>();
+  private readonly deliveries = new Map<number, WebhookDelivery>();
   private readonly stopping = new AbortController();
   private readonly renewal: LeaseRenewal;
   private readonly leasing: Polling;
@@ -90,7 +90,7 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
     clearTimeout(this.waking);
     this.stopping.abort();
     this.renewal.end();
-    const ended = Promise.all([...this.runs.values()].map((run) => run.close()));
+    const ended = Promise.all([...this.deliveries.values()].map((delivery) => delivery.close()));
     await Promise.race([ended, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
     if (this.configs.size > 0) await this.places.release(this.owner).catch(() => undefined);
   }
@@ -110,14 +110,14 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
     if (this.configs.size === 0) return;
     for (const { id, name } of await this.places.take(this.owner, [...this.configs.keys()], LEASE_MS)) {
       const { taken, expired } = this.renewal.hold(id);
-      const run = new WebhookRun({
+      const delivery = new WebhookDelivery({
         ...{ id, name, proxy: this.outbound.proxy, views: this.views, metrics: this.metrics },
         signal: AbortSignal.any([this.stopping.signal, taken, expired]),
         source: () => this.oauth.settings?.resourceUrl ?? null,
         save: (round) => this.save(round),
-        before: this.runs.get(id),
+        before: this.deliveries.get(id),
       });
-      this.runs.set(id, run);
+      this.deliveries.set(id, delivery);
       this.wake();
     }
     const attempted = [...this.attempted];
@@ -136,9 +136,9 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
 
   /** Begins a round of each webhook that has something to send. */
   private async readTrail(): Promise<void> {
-    if (this.runs.size === 0) return;
+    if (this.deliveries.size === 0) return;
     // A round that ends during the statement has already moved its place, and requests the next poll when it ends.
-    const busy = new Set([...this.runs.values()].filter(({ isBusy }) => isBusy));
+    const busy = new Set([...this.deliveries.values()].filter(({ isBusy }) => isBusy));
     const states = await this.places.held(this.owner);
     if (states.some(({ isForeign }) => isForeign)) {
       await this.places.restart(this.owner);
@@ -147,8 +147,8 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
     }
     const atPlace = new Map<string, [Due, ...Due[]]>();
     for (const due of this.due(states)) {
-      if (busy.has(due.run)) continue;
-      const needs = due.run.needs(due.config, due.held);
+      if (busy.has(due.delivery)) continue;
+      const needs = due.delivery.needs(due.config, due.held);
       if (needs === 'nothing') this.beginRound(due, undefined);
       if (needs !== 'page') continue;
       const { past, since, until, after, latest, configuredIn } = due.held;
@@ -167,24 +167,24 @@ export class WebhookSender implements OnApplicationBootstrap, OnApplicationShutd
   private due(states: readonly HeldWebhook[]): Due[] {
     const byId = new Map(states.map((held) => [held.id, held]));
     const due: Due[] = [];
-    for (const [id, run] of this.runs) {
-      const { name, signal } = run.options;
+    for (const [id, delivery] of this.deliveries) {
+      const { name, signal } = delivery.options;
       const [held, config] = [byId.get(id), this.configs.get(name)];
       if (held && config && !signal.aborted) {
         this.metrics.observe(name, held);
         if (held.waitMs > 0 && held.waitMs < IDLE_MS) this.wake(held.waitMs);
-        if (!run.isBusy) due.push({ run, config, held });
+        if (!delivery.isBusy) due.push({ delivery, config, held });
         continue;
       }
-      this.runs.delete(id);
+      this.deliveries.delete(id);
       this.metrics.forget(name);
-      void run.close();
+      void delivery.close();
     }
     return due;
   }
 
-  private beginRound({ run, config, held }: Due, page: TrailPage | undefined): void {
-    run.begin(config, held, page).then(
+  private beginRound({ delivery, config, held }: Due, page: TrailPage | undefined): void {
+    delivery.begin(config, held, page).then(
       () => this.wake(),
       (error: unknown) => {
         if (!isDatabaseUnreachable(error))

@@ -34,7 +34,7 @@ interface PendingPage {
   readonly failures: Map<Message, number>;
 }
 
-export interface WebhookRunOptions {
+export interface WebhookDeliveryOptions {
   readonly id: number;
   readonly name: string;
   /** Aborts when this replica must stop sending. */
@@ -45,15 +45,15 @@ export interface WebhookRunOptions {
   readonly metrics: WebhookMetrics;
   /** Saves the result of a round; returns false if the lease was lost, or a request changed the place. */
   readonly save: (round: Round) => Promise<boolean>;
-  /** The run under an earlier lease: it has been aborted, but its last round may not have ended. */
-  readonly before: WebhookRun | undefined;
+  /** The delivery under an earlier lease: it has been aborted, but its last round may not have ended. */
+  readonly before: WebhookDelivery | undefined;
 }
 
 /**
  * Sends the events of one webhook while this replica holds its lease: round by round, messages about one target in
  * order, and messages about different targets concurrently. After a failure, sends nothing until the next attempt.
  */
-export class WebhookRun {
+export class WebhookDelivery {
   private readonly http: HttpClient;
   private page: PendingPage | undefined;
   private view: FollowedView | undefined;
@@ -63,7 +63,7 @@ export class WebhookRun {
   /** Ends with the current round; undefined between rounds. */
   private current: Promise<void> | undefined;
 
-  constructor(readonly options: WebhookRunOptions) {
+  constructor(readonly options: WebhookDeliveryOptions) {
     this.http = new HttpClient({ maxConnections: MAX_CONCURRENT, proxy: options.proxy });
     if (options.before) this.current = this.until(options.before.close());
   }
