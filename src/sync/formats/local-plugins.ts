@@ -6,7 +6,7 @@ import { TimeSlice } from '../../json/time-slice.js';
 import { webAddressOf } from '../../source-kinds/git-repository.js';
 import { derivedDocument, derivedVersion } from './derived-document.js';
 import { FolderFiles, versionFolder } from './folder-files.js';
-import type { PluginEntry, LocalPlugin } from './marketplace-entries.js';
+import type { PluginEntry, LocalPlugin } from './plugin-sources.js';
 import {
   configurationFiles,
   isDefinedByEntry,

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { elements, isObject, member } from '../../json/json-values.js';
-import { pathInside } from './marketplace-entries.js';
+import { pathInside } from './plugin-sources.js';
 
 /** Components whose paths are files and folders. For most of them, a list replaces the default folder. */
 const PATH_LISTS = ['skills', 'commands', 'agents', 'outputStyles', 'workflows'] as const;

@@ -1,6 +1,6 @@
 import { FetchError } from '../../outbound/fetch-error.js';
 import { derivedDocument, derivedVersion } from './derived-document.js';
-import type { PluginEntry, RemotePlugin } from './marketplace-entries.js';
+import type { PluginEntry, RemotePlugin } from './plugin-sources.js';
 import type { DerivedRead } from './source-content.js';
 
 /**

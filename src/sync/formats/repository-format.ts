@@ -3,7 +3,7 @@ import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
 import type { SourceFormat } from '../../source-kinds/source-formats.js';
 import { SKILL_FILE } from '../../content/skill-file.js';
 import { type FolderFormat, FormatError } from './source-content.js';
-import { MARKETPLACE_FILES } from './marketplace-entries.js';
+import { MARKETPLACE_FILES } from './plugin-sources.js';
 import { CLIENT_CONFIGURATION, DOCKER_CATALOG } from './found-format.js';
 import { isServerFile, SERVER_FILE } from './servers-folder.js';
 

@@ -17,7 +17,7 @@ import {
 } from './source-content.js';
 import { findFormat } from './found-format.js';
 import { findInRepository } from './repository-format.js';
-import { MAX_MARKETPLACE_BYTES, readMarketplace, readMarketplaceFolder } from './marketplace.js';
+import { MAX_MARKETPLACE_BYTES, readMarketplace, readMarketplaceFolder } from './marketplace-file.js';
 import { readServersFolder } from './servers-folder.js';
 import { readSkillsFolder } from './skills-folder.js';
 import { jsonText } from './sliced-file.js';

@@ -13,7 +13,7 @@ import {
   type LocalPlugin,
   placeOfMarketplace,
   type RemotePlugin,
-} from './marketplace-entries.js';
+} from './plugin-sources.js';
 import { RemotePlugins } from './remote-plugins.js';
 import { withFormatErrors } from './sliced-file.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { placeOfMarketplace, pluginSourceOf } from './marketplace-entries.js';
+import { placeOfMarketplace, pluginSourceOf } from './plugin-sources.js';
 
 const SHA = 'a'.repeat(40);
 const repository = { address: 'https://git.acme.com/team/tools.git', commit: 'c'.repeat(40) };
