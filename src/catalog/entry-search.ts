@@ -28,9 +28,10 @@ class EntryFilter {
 }
 
 /** The properties that determine the order of a result. */
-class Place {
+export class Place {
+  /** Sort key by relevance; lower comes first. */
   @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) readonly rank: number;
-  /** Milliseconds since 1970. */
+  /** The date to sort by, in milliseconds since 1970. */
   @IsInt() @Min(-1e14) @Max(1e15) readonly updated: number;
   @IsStorable() readonly name: string;
   @IsIn(ENTRY_TYPE_NAMES) readonly type: EntryType;

@@ -36,9 +36,10 @@ import {
   withinPage,
 } from './page-body.js';
 import { nothingVisible } from './page.queries.js';
-import { type ListPart, relevanceOf, type ScanResult } from './search-index/entry-scan.js';
+import type { ListPart, ScanResult } from './search-index/entry-scan.js';
 import { memberNames } from '../members/members.js';
 import { matchedIn } from './search-index/matched-text.js';
+import { relevanceOf } from './search-index/relevance.js';
 import { readShown, type ShownRow } from './search-index/search-index.queries.js';
 import { SearchIndex } from './search-index/search-index.service.js';
 import type { SearchWords } from './search-index/search-words.js';

@@ -2,37 +2,21 @@ import type { EntryType } from '../../documents/entry-types.js';
 import { type InSteps, stepping } from '../../json/time-slice.js';
 import { hasToken } from '../../members/members.js';
 import { sourcesOf, type View, type VisibleSource } from '../../visibility/view.js';
-import type { EntrySearch } from '../entry-search.js';
-import {
-  compareNames,
-  type IndexedEntry,
-  type Kind,
-  Matcher,
-  mayBeListed,
-  NO_MATCH,
-  OCCURRENCES,
-  type Tolerance,
-} from './indexed-entry.js';
+import type { EntrySearch, Place } from '../entry-search.js';
+import { type IndexedEntry, type Kind, mayBeListed } from './indexed-entry.js';
+import { comparePlaces, Matcher, NO_MATCH, rankOf, type Tolerance } from './relevance.js';
 import type { SearchWords } from './search-words.js';
 
 /** Entries per step, about 0.1 ms. */
 const STEP = 128;
 /** Number of values in a facet (reference/search). */
 const FACET_VALUES = 20;
-/** More sources than a registry can have. */
-const MAX_SOURCES = 2 ** 24;
 /** Sorts entries without a known date last. */
 const NO_DATE = -1e14;
 
-/** The position of an entry in a result. */
-export interface FoundPlace {
-  readonly type: EntryType;
-  readonly name: string;
+/** An entry in a result. */
+export interface FoundPlace extends Place {
   readonly sourceId: number;
-  /** Sort key by relevance; lower comes first. */
-  readonly rank: number;
-  /** The date to sort by, in milliseconds since 1970. */
-  readonly updated: number;
   /** Tokens of what its content contains; absent for servers. */
   readonly members?: readonly string[] | null;
 }
@@ -238,31 +222,6 @@ class Scan {
       return mostFrequent?.[0] ?? typed?.text ?? '';
     });
   }
-}
-
-/** Combines, in this order: tier, retired entries last, installable ones first, source, whole words before parts. */
-function rankOf({ isRetired, isInstallable }: IndexedEntry, relevance: number, source: number): number {
-  const occurrence = relevance % OCCURRENCES;
-  const tier = (relevance - occurrence) / OCCURRENCES;
-  const group = tier * 4 + (isRetired ? 2 : 0) + (isInstallable ? 0 : 1);
-  return (group * MAX_SOURCES + source) * OCCURRENCES + occurrence;
-}
-
-/**
- * Returns the part of a rank that can be compared with results of other registries: all but the source and what follows
- * it.
- */
-export function relevanceOf({ rank }: FoundPlace): number {
-  return Math.floor(rank / (MAX_SOURCES * OCCURRENCES));
-}
-
-type Place = Omit<FoundPlace, 'sourceId' | 'members'>;
-
-function comparePlaces(one: Place, other: Place, sort: EntrySearch['sort']): number {
-  const first =
-    sort === 'relevance' ? one.rank - other.rank : sort === 'name' ? 0 : other.updated - one.updated;
-  if (first !== 0) return first;
-  return compareNames(one, other);
 }
 
 function byCount(
