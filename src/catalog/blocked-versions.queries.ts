@@ -6,7 +6,8 @@ import { bind, type NamedValues, PreparedStatements } from '../database/statemen
 import { TimeSlice } from '../json/time-slice.js';
 import { FRESHNESS, type CheckedRow, type ViewSql } from '../visibility/freshness.queries.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
-import { isVisible, nameFrom, type Position, versionAfter } from './list-request.js';
+import { isVisible } from '../visibility/visible-entries.queries.js';
+import { nameFrom, type Position, versionAfter } from './list-request.js';
 import {
   FOUND_COLUMNS,
   type FoundVersion,

@@ -3,7 +3,8 @@ import { utcText } from '../database/sql-expressions.js';
 import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
 import { TimeSlice } from '../json/time-slice.js';
 import { FRESHNESS, type CheckedRow, type ViewSql } from '../visibility/freshness.queries.js';
-import { hasShownStatus, isVisibleAmongMany, rankedBy } from './list-request.js';
+import { isVisibleAmongMany, rankedBy } from '../visibility/visible-entries.queries.js';
+import { hasShownStatus } from './list-request.js';
 import type { PageBody } from './page-body.js';
 
 const MAX_ENTRIES = 100;

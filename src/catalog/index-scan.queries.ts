@@ -1,15 +1,14 @@
 import type { EntryType } from '../documents/entry-types.js';
 import { COMMON_STATUS } from '../documents/statuses.js';
 import { FRESHNESS, type CheckedRow, type ViewSql } from '../visibility/freshness.queries.js';
+import { isVisible, rankedBy } from '../visibility/visible-entries.queries.js';
 import {
   changedSince,
   conditionValues,
-  isVisible,
   type ListFilter,
   type ListRequest,
   nameFrom,
   passes,
-  rankedBy,
   versionAfter,
 } from './list-request.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';

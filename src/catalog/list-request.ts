@@ -9,7 +9,6 @@ import { decodeCursor, encodeCursor } from '../http/lists.js';
 import { hasShape } from '../validation/class-validation.js';
 import { decoratorFor, IsStorable } from '../validation/decorators.js';
 import { MAX_PAGE, parseTimestamp } from '../validation/value-checks.js';
-import { IS_WORTH_READING } from '../visibility/freshness.queries.js';
 import type {
   BareListQuery,
   PageQuery,
@@ -135,22 +134,6 @@ function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): Lis
   return { filter: state.filter, limit: limit ?? state.limit, after: state.after };
 }
 
-/**
- * SQL: whether an entry is in the view. COALESCE keeps the planner from looking up every claim set in its statistics,
- * which for thousands of claim sets takes longer than running the statement. A null parameter matches nothing.
- */
-export function isVisible(entry: string): string {
-  return `(coalesce(${entry}.claim_set_id = any($claimSets::int[]), false) or $seesAll::boolean)`;
-}
-
-/**
- * SQL: like `isVisible`, for statements that test many entries. Subqueries hide the values from the planner, so it
- * hashes the claim sets and keeps the generic plan instead of planning each page.
- */
-export function isVisibleAmongMany(entry: string): string {
-  return `(coalesce(${entry}.claim_set_id in (select unnest((select $claimSets::int[]))), false) or (select $seesAll::boolean))`;
-}
-
 /** SQL: whether consumers see versions with the status of `v` (reference/catalog). */
 export function hasShownStatus(includeDeleted = false): string {
   return isOneOf('v.status', includeDeleted ? SHOWN_STATUSES_WITH_DELETED : SHOWN_STATUSES);
@@ -216,14 +199,6 @@ export function passingVersions(
       and ${changedSince(filter, 'v.updated_at', entry.claimsChangedAt)}
       and ${versionAfter(after, entry.name, 'v.version_key')}
     order by v.version_key desc limit ${limit}`;
-}
-
-/** SQL: the ranked sources with visible partitions. The subquery form hides the value from the planner. */
-export function rankedBy(sources: '$rankedSources::int[]' | '(select $rankedSources::int[])'): string {
-  return `ranked as materialized (
-  select source_id, rank::int from unnest(${sources}) with ordinality as r(source_id, rank)
-  where ${IS_WORTH_READING}
-)`;
 }
 
 /** Values of all parameters in the conditions above. */

@@ -7,14 +7,8 @@ import {
   type ViewSql,
 } from '../visibility/freshness.queries.js';
 import { partitionValues, type ViewOfPartitions } from '../visibility/view.js';
-import {
-  conditionValues,
-  isVisibleAmongMany,
-  type ListRequest,
-  nameFrom,
-  passingVersions,
-  rankedBy,
-} from './list-request.js';
+import { isVisibleAmongMany, rankedBy } from '../visibility/visible-entries.queries.js';
+import { conditionValues, type ListRequest, nameFrom, passingVersions } from './list-request.js';
 import {
   FOUND_COLUMNS,
   type MaybeVersion,

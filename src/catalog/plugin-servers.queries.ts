@@ -2,7 +2,8 @@ import type { PluginServer, PluginVersion } from '../client-config/plugin-server
 import { MAX_PAGE_BYTES } from '../http/lists.js';
 import { type CheckedRow, FRESHNESS, type ViewSql } from '../visibility/freshness.queries.js';
 import { isEmptyView } from '../visibility/view.js';
-import { hasShownStatus, isVisibleAmongMany, type Position, rankedBy } from './list-request.js';
+import { isVisibleAmongMany, rankedBy } from '../visibility/visible-entries.queries.js';
+import { hasShownStatus, type Position } from './list-request.js';
 import { PAGE_WINDOW } from './page-body.js';
 
 /** A plugin; `servers` is null if they do not fit on the page. */

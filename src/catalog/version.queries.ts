@@ -14,7 +14,8 @@ import {
   ViewSql,
 } from '../visibility/freshness.queries.js';
 import { viewOfSources, type VisibleSource } from '../visibility/view.js';
-import { hasShownStatus, isVisible } from './list-request.js';
+import { isVisible } from '../visibility/visible-entries.queries.js';
+import { hasShownStatus } from './list-request.js';
 import {
   FOUND_COLUMNS,
   type MaybeVersion,

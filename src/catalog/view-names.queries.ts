@@ -3,7 +3,8 @@ import { PreparedStatements } from '../database/statements.js';
 import type { EntryName, EntryType } from '../documents/entry-types.js';
 import { FRESHNESS, type CheckedRow, readCurrent } from '../visibility/freshness.queries.js';
 import type { View } from '../visibility/view.js';
-import { hasShownStatus, isVisibleAmongMany, rankedBy } from './list-request.js';
+import { isVisibleAmongMany, rankedBy } from '../visibility/visible-entries.queries.js';
+import { hasShownStatus } from './list-request.js';
 
 /** A name in a view, and the source that provides its versions. */
 export interface ShownName extends EntryName {

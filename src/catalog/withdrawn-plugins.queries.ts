@@ -13,8 +13,8 @@ import {
   ViewSql,
 } from '../visibility/freshness.queries.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
+import { isVisible } from '../visibility/visible-entries.queries.js';
 import { BLOCKED_ITEMS, IS_READ } from './blocked-versions.queries.js';
-import { isVisible } from './list-request.js';
 
 /** Maximum number of names in a response; the newest removals are kept. */
 const MAX_NAMES = 10_000;

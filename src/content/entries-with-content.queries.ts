@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
+import { hasShownStatus } from '../catalog/list-request.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
 import { jsonMember, parseJsonMember } from '../database/sql-expressions.js';
 import { PreparedStatements } from '../database/statements.js';
@@ -8,6 +8,7 @@ import type { StorableText } from '../validation/storable-text.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { FRESHNESS } from '../visibility/freshness.queries.js';
 import { type CheckedRow, readCurrent, CHANGES_TOO_FAST } from '../visibility/freshness.queries.js';
+import { isVisibleAmongMany, rankedBy } from '../visibility/visible-entries.queries.js';
 
 /** The latest version of a plugin or skill, with its content. */
 export interface ContentVersion extends Pick<EntryWithContent, 'type' | 'name' | 'version'> {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import { hasShownStatus, isVisibleAmongMany, rankedBy } from '../catalog/list-request.js';
+import { hasShownStatus } from '../catalog/list-request.js';
 import { asGiven, type Claims } from '../claims/claims.js';
 import type { Origin } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
@@ -13,6 +13,7 @@ import type { SourceKind } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import { FRESHNESS, type CheckedRow, SnapshotCheck, ViewSql } from '../visibility/freshness.queries.js';
 import type { View } from '../visibility/view.js';
+import { isVisibleAmongMany, rankedBy } from '../visibility/visible-entries.queries.js';
 
 /** The entry that a question is about. */
 export interface AskedEntry {

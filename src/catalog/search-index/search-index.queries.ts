@@ -13,7 +13,7 @@ import {
   DATABASE_EPOCH,
   type ViewSql,
 } from '../../visibility/freshness.queries.js';
-import { isVisible } from '../list-request.js';
+import { isVisible } from '../../visibility/visible-entries.queries.js';
 import type { FoundPlace } from './entry-scan.js';
 import type { EntryKey, LatestRow } from './indexed-entry.js';
 
