@@ -27,7 +27,7 @@ const LONGEST = [
   'api/webhooks.spec.ts',
   'api/access.withdrawal.spec.ts',
   'api/access.replicas.spec.ts',
-  'api/audit.recorder.spec.ts',
+  'api/audit.refusals-and-reads.spec.ts',
   'api/audit.list.spec.ts',
   'api/webhooks.views.spec.ts',
   'api/sync.kubernetes.replicas.spec.ts',

@@ -13,7 +13,7 @@ export const LONGER_HERE = [
   'test/model/webhooks.spec.ts',
   'test/api/sync.replicas.spec.ts',
   'test/api/sync.api.spec.ts',
-  'test/api/audit.recorder.spec.ts',
+  'test/api/audit.refusals-and-reads.spec.ts',
   'test/api/catalog.search.spec.ts',
   'test/api/sync.git.large.spec.ts',
   'test/api/service.resilience.spec.ts',

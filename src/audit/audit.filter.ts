@@ -28,7 +28,7 @@ import { type ApiError, type ErrorCode, refusalStep } from '../http/errors.js';
 import { requestContextOf } from '../http/request-context.js';
 import { withoutKeys } from '../validation/urls.js';
 import { actorOf, type AuditEvent, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
-import { AuditRecorder } from './audit-recorder.js';
+import { RefusalsAndReads } from './refusals-and-reads.js';
 
 /** The route's declarations that the audit trail needs. */
 export interface DeclaredRoute {
@@ -88,7 +88,7 @@ function recordRead(
   context: ExecutionContext,
   request: LoadedRequest,
   route: DeclaredRoute,
-  { recorder, policy }: { readonly recorder: AuditRecorder; readonly policy: AccessPolicy },
+  { recorder, policy }: { readonly recorder: RefusalsAndReads; readonly policy: AccessPolicy },
 ): void {
   const action = route.audited?.action;
   if (action === undefined || !READ_ACTIONS.includes(action)) return;
@@ -122,7 +122,7 @@ interface RoutedRequest extends LoadedRequest {
 export class AuditGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
-    private readonly recorder: AuditRecorder,
+    private readonly recorder: RefusalsAndReads,
     private readonly policy: AccessPolicy,
     @Inject(auditConfig.KEY) private readonly audit: ConfigType<typeof auditConfig>,
   ) {}
@@ -169,7 +169,7 @@ const MANAGERS = {
 @Injectable()
 export class AuditFilter extends ErrorFilter {
   constructor(
-    private readonly recorder: AuditRecorder,
+    private readonly recorder: RefusalsAndReads,
     private readonly policy: AccessPolicy,
     @Inject(auditConfig.KEY) private readonly audit: ConfigType<typeof auditConfig>,
   ) {

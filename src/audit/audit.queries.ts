@@ -18,7 +18,7 @@ const RETENTION_LOCK = 7_264_018_534;
 
 const EVENTS_PER_STATEMENT = 500;
 
-/** An event queued by the AuditRecorder. */
+/** An event queued by RefusalsAndReads. */
 export interface WaitingEvent {
   readonly event: AuditEvent;
   /** Time elapsed since the event. */

@@ -42,11 +42,11 @@ interface QueuedEvent extends Recording {
 }
 
 /**
- * Records refusals and reads (reference/audit). Events are written in batches in the background and never delay a request
+ * Records refusals and reads in the background (reference/audit). Events are written in batches and never delay a request
  * or make it fail. Events that exceed a limit are dropped; a metric and the next stored event report the number.
  */
 @Injectable()
-export class AuditRecorder implements OnApplicationShutdown {
+export class RefusalsAndReads implements OnApplicationShutdown {
   private readonly logger = new Logger('audit');
   private readonly queue: QueuedEvent[] = [];
   private readonly queuedBytes = new Quota({ total: MAX_QUEUED_BYTES, reserve: true });
