@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn } from 'class-validator';
 import { type ClientName, CLIENTS } from '../client-config/client-config.js';
-import { FILE_FORMS, type FileForm } from '../client-config/plugin-settings.js';
+import { FILE_FORMS, type FileForm } from '../client-config/marketplace-settings.js';
 import { type OmissionReason, OMISSIONS } from '../client-config/template.js';
 import { MayBeEmpty } from '../validation/decorators.js';
 

@@ -13,7 +13,7 @@ import { ENTITIES } from '../app/entities.js';
 import { Client } from '../auth/client.js';
 import type { Claims } from '../claims/claims.js';
 import { type ClientName, CLIENTS, syntaxOf } from '../client-config/client-config.js';
-import { FILE_FORMS, type FileForm, fileFormsOf } from '../client-config/plugin-settings.js';
+import { FILE_FORMS, type FileForm, fileFormsOf } from '../client-config/marketplace-settings.js';
 import { configurationModule } from '../config/slices.js';
 import type { Config } from '../config/config.js';
 import { makeFolder } from '../database/embedded/postgres-process.js';

@@ -14,7 +14,7 @@ import {
   managedPlugins,
   PLUGIN_CLIENTS,
   pluginSettings,
-} from '../client-config/plugin-settings.js';
+} from '../client-config/marketplace-settings.js';
 import { authenticationConfig } from '../config/slices.js';
 import { ContentStore, type Turn } from '../content/content-store.queries.js';
 import { sortFiles, treeSummaryOf } from '../content/content-tree.js';
