@@ -15,8 +15,8 @@ import {
 } from '../documents/entry-types.js';
 import type { VersionWithContent } from '../entry-store/entry-content.queries.js';
 import type { RefusedVersion } from '../entry-store/entry-limits.queries.js';
-import { TimeSlice } from '../json/time-slice.js';
 import { batches } from '../limits/batches.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import { AdmissionWebhooks } from './admission-webhooks.js';
 import { Blocks } from './blocks.queries.js';
 import {

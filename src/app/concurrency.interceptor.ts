@@ -8,8 +8,8 @@ import { LoadsOf, MayBeLong } from '../auth/route.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
 import { HasBody, largeBodyOf, type RequestWithBody, StreamsBody } from '../http/body.js';
 import type { RequestWithPermit } from '../http/request-context.js';
-import { TimeSlice } from '../json/time-slice.js';
 import { Permit, Semaphore } from '../limits/semaphore.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import { LargeBodies } from './large-bodies.js';
 
 /** Maximum concurrent registry reads by POST. A parsed body may take up twenty times its size in memory. */

@@ -1,7 +1,7 @@
 import type { LRUCache } from 'lru-cache';
 import type { StatementRunner } from '../database/search-pool.js';
 import { utcText } from '../database/sql-expressions.js';
-import { TimeSlice } from '../json/time-slice.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import type { AuditScope } from './audit-event.js';
 
 /** The filters of a list; an event must match all of them. */

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { bind, type NamedValues, PreparedStatements } from '../database/statements.js';
-import { TimeSlice } from '../json/time-slice.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import { FRESHNESS, type CheckedRow, type ViewSql } from '../visibility/freshness.queries.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 import { isVisible } from '../visibility/visible-entries.queries.js';

@@ -14,7 +14,7 @@ import {
 import type { PluginVersion } from '../client-config/plugin-server.js';
 import { MAX_PAGE_BYTES } from '../http/lists.js';
 import { elements } from '../json/json-values.js';
-import { TimeSlice } from '../json/time-slice.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import type { ViewSql } from '../visibility/freshness.queries.js';
 import { blockedPlugins, type BlockedView, blockedVersions } from './blocked-versions.queries.js';
 import { readList } from './list-strategies.js';

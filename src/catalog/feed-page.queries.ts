@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { utcText } from '../database/sql-expressions.js';
 import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
-import { TimeSlice } from '../json/time-slice.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import { FRESHNESS, type CheckedRow, type ViewSql } from '../visibility/freshness.queries.js';
 import { isVisibleAmongMany, rankedBy } from '../visibility/visible-entries.queries.js';
 import { hasShownStatus } from './list-request.js';

@@ -3,7 +3,7 @@ import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ApiError } from '../http/errors.js';
-import { TimeSlice } from '../json/time-slice.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import {
   CHANGES_TOO_FAST,
   type CheckedRow,

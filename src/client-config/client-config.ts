@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { stringify } from 'smol-toml';
 import { member } from '../json/json-values.js';
 import { smallestWithin } from '../limits/smallest-within.js';
-import { TimeSlice } from '../json/time-slice.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import {
   CLAUDE_CODE,
   type ClientFormat,

@@ -8,7 +8,7 @@ import type { RegistryConfig } from '../config/config.js';
 import { isExpired } from '../config/registry-keys.js';
 import type { RegistryBody } from '../config/registry-settings.dto.js';
 import { ApiError } from '../http/errors.js';
-import { TimeSlice } from '../json/time-slice.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import type { Registry } from '../registries/registry.entity.js';
 import { KINDS } from '../source-kinds/kinds.js';

@@ -1,5 +1,5 @@
 import { type MissingClaim, withClaims } from '../claims/claims.js';
-import { TimeSlice } from '../json/time-slice.js';
+import { TimeSlice } from '../limits/time-slice.js';
 
 type Held = Readonly<Record<string, unknown>>;
 type Opens = (held: Held) => boolean | Promise<boolean>;

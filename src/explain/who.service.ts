@@ -7,7 +7,7 @@ import { canonicalClaims, type Claims } from '../claims/claims.js';
 import { isExpired } from '../config/registry-keys.js';
 import type { Entry } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
-import { TimeSlice } from '../json/time-slice.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import { OpenAccess } from '../authz/admin-access.js';
 import type { Registry } from '../registries/registry.entity.js';
 import type { Source } from '../sources/source.entity.js';

@@ -11,10 +11,10 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Logger } from '@nestjs/common';
 import type { Address } from '../config/environment.js';
-import { TimeSlice } from '../json/time-slice.js';
 import { openFilesLimit } from '../limits/own-resources.js';
 import { Quota, RESERVE } from '../limits/quota.js';
 import { Semaphore } from '../limits/semaphore.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import { ApiError, errorBody, type ErrorCode } from './errors.js';
 import { clientNetwork } from './request-context.js';
 

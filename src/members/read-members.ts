@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { isDeeperThan, repeatedKey } from '../json/json-text.js';
 import { elements, isObject, member } from '../json/json-values.js';
-import { TimeSlice } from '../json/time-slice.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import { foldedName } from '../validation/folded-names.js';
 import { toStorable } from '../validation/storable-text.js';
 import { frontmatterOf, hidesKeys, keysOf } from './frontmatter.js';

@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
-import { TimeSlice } from '../json/time-slice.js';
 import { SharedReads } from '../limits/shared-reads.js';
+import { TimeSlice } from '../limits/time-slice.js';
 import { type PartitionList, type RegistryState, ViewsQueries } from './registry-lookup.queries.js';
 import {
   ascendingIndex,

@@ -1,5 +1,5 @@
 import type { EntryType } from '../../documents/entry-types.js';
-import { type InSteps, stepping } from '../../json/time-slice.js';
+import { type InSteps, stepping } from '../../limits/time-slice.js';
 import { hasToken } from '../../members/members.js';
 import { sourcesOf, type View, type VisibleSource } from '../../visibility/view.js';
 import type { EntrySearch, Place } from '../entry-search.js';

@@ -4,8 +4,8 @@ import { type OrderedRows, readFirst, readInParts } from '../../database/bulk.js
 import type { EntryType } from '../../documents/entry-types.js';
 import { MAX_PAGE_BYTES } from '../../http/lists.js';
 import { type Summary, summaryOf } from '../../entry-store/entry-summary.js';
-import { TimeSlice } from '../../json/time-slice.js';
 import { batches } from '../../limits/batches.js';
+import { TimeSlice } from '../../limits/time-slice.js';
 import { MANAGED_KIND } from '../../source-kinds/kinds.js';
 import {
   FRESHNESS,

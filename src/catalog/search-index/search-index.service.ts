@@ -5,8 +5,8 @@ import { DataSource } from 'typeorm';
 import { limitsConfig, searchConfig } from '../../config/slices.js';
 import { type SearchContext, SearchTimeout } from '../../database/search-pool.js';
 import { ApiError } from '../../http/errors.js';
-import { TimeSlice } from '../../json/time-slice.js';
 import { Semaphore, unlessAborted } from '../../limits/semaphore.js';
+import { TimeSlice } from '../../limits/time-slice.js';
 import { sourcesOf, type View } from '../../visibility/view.js';
 import type { EntrySearch } from '../entry-search.js';
 import {

@@ -9,8 +9,8 @@ import {
   versionMapKey,
   type VersionName,
 } from '../../documents/entry-types.js';
-import { TimeSlice } from '../../json/time-slice.js';
 import { batches } from '../../limits/batches.js';
+import { TimeSlice } from '../../limits/time-slice.js';
 import { versionKeyOf } from '../../entry-store/entry.entity.js';
 import {
   type StorableVersion,

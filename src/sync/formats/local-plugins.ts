@@ -2,7 +2,7 @@ import { MANIFEST, type VersionFolder } from '../../content/version-folder.js';
 import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
 import { heapOverhead, isDeeperThan } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
-import { TimeSlice } from '../../json/time-slice.js';
+import { TimeSlice } from '../../limits/time-slice.js';
 import { webAddressOf } from '../../source-kinds/git-repository.js';
 import { derivedDocument, derivedVersion } from './derived-document.js';
 import { FolderFiles, versionFolder } from './folder-files.js';

@@ -1,7 +1,7 @@
 import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
 import { heapOverhead, isDeeperThan, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
-import { TimeSlice } from '../../json/time-slice.js';
+import { TimeSlice } from '../../limits/time-slice.js';
 import { EntryValidator } from '../entry-validator.js';
 import { DerivedEntries, MAX_DERIVED, NAME_TAKEN } from './derived-entries.js';
 import { namespaceFor } from './folder-files.js';

@@ -3,7 +3,7 @@ import { MAX_DOCUMENT_BYTES } from '../../documents/document-problem.js';
 import type { TreeEntry } from '../../git/repository-tree.js';
 import { JsonSliceError, JsonSlicer } from '../../json/json-slices.js';
 import { isObject } from '../../json/json-values.js';
-import { TimeSlice } from '../../json/time-slice.js';
+import { TimeSlice } from '../../limits/time-slice.js';
 import { EntryValidator, type UncheckedDocument } from '../entry-validator.js';
 import { type FolderReader, FormatError } from './source-content.js';
 import { serverIn } from './servers-file.js';

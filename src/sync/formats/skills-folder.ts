@@ -3,7 +3,7 @@ import { skillFrontmatter, SKILL_FILE } from '../../content/skill-file.js';
 import { documentNameOf, nameProblem } from '../../documents/derived-text.js';
 import type { TreeEntry } from '../../git/repository-tree.js';
 import { member } from '../../json/json-values.js';
-import { TimeSlice } from '../../json/time-slice.js';
+import { TimeSlice } from '../../limits/time-slice.js';
 import { frontmatterOf } from '../../members/frontmatter.js';
 import { webAddressOf } from '../../source-kinds/git-repository.js';
 import { EntryValidator } from '../entry-validator.js';

@@ -2,7 +2,7 @@ import { canonicalClaims, type Claims } from '../../claims/claims.js';
 import type { SkippedVersion } from '../../documents/entry-types.js';
 import type { RefusedVersion } from '../../entry-store/entry-limits.queries.js';
 import type { LabeledVersion } from '../../entries/writer/entry-writer.js';
-import { TimeSlice } from '../../json/time-slice.js';
+import { TimeSlice } from '../../limits/time-slice.js';
 import { type StoredFilter, passesFilter } from '../../sources/entry-filter.js';
 import type { Resource } from './custom-resources.js';
 import { ENTRY_PREFIX, type ExportedServer, readStored, type SkippedObject } from './exported-object.js';

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { member } from '../../json/json-values.js';
-import { TimeSlice } from '../../json/time-slice.js';
+import { TimeSlice } from '../../limits/time-slice.js';
 import { watchRetryInMs } from '../../sources/retry.js';
 import { ClusterError } from './cluster-error.js';
 import {

@@ -1,5 +1,5 @@
 import type { BareType, VersionName } from '../../documents/entry-types.js';
-import { TimeSlice } from '../../json/time-slice.js';
+import { TimeSlice } from '../../limits/time-slice.js';
 import { FetchError } from '../../outbound/fetch-error.js';
 import type { StoredFilter } from '../../sources/entry-filter.js';
 import { type CheckedCandidate, EntryValidator, type ReadEntries } from '../entry-validator.js';
