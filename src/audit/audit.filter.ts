@@ -26,7 +26,7 @@ import { isEntryType } from '../documents/entry-types.js';
 import { ErrorFilter } from '../http/error.filter.js';
 import { type ApiError, type ErrorCode, refusalStep } from '../http/errors.js';
 import { requestContextOf } from '../http/request-context.js';
-import { withoutKeys } from '../validation/urls.js';
+import { withoutKeys } from '../validation/redaction.js';
 import { actorOf, type AuditEvent, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
 import { RefusalsAndReads } from './refusals-and-reads.js';
 

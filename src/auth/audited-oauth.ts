@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import type { ClaimRule } from '../config/auth-settings.dto.js';
 import type { OAuthConfig, ProviderConfig } from '../config/config.js';
 import type { Pointer } from '../json/json-values.js';
-import { withoutQuery } from '../outbound/http-client.js';
+import { withoutQuery } from '../validation/redaction.js';
 
 const SECRETS = ['clientSecret', 'caCert', 'authTokenFile'] as const;
 type Secret = (typeof SECRETS)[number];

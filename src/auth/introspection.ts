@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { ProviderConfig } from '../config/config.js';
 import { heapOverhead } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
-import { withoutQuery } from '../outbound/http-client.js';
+import { withoutQuery } from '../validation/redaction.js';
 import { tokenDigest } from './bearer-token.js';
 import type { Caller } from './caller.js';
 import { readsClaim } from './claim-mapping.js';

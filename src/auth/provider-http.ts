@@ -1,7 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import type { ProxyConfig } from '../outbound/dispatcher.js';
-import { HttpClient, OutboundError, type OutboundRequest, withoutQuery } from '../outbound/http-client.js';
+import { HttpClient, OutboundError, type OutboundRequest } from '../outbound/http-client.js';
 import { type ResolveAll, resolveHere } from '../outbound/name-resolution.js';
+import { withoutQuery } from '../validation/redaction.js';
 
 /** reference/authentication: request timeout. */
 const TIMEOUT_MS = 5_000;

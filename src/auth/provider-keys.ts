@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import jwksRsa from 'jwks-rsa';
 import type { ProviderConfig } from '../config/config.js';
 import { isObject } from '../json/json-values.js';
-import { withoutQuery } from '../outbound/http-client.js';
+import { withoutQuery } from '../validation/redaction.js';
 import { isInsecure, parseHttpUrl } from '../validation/urls.js';
 import { type ProviderHttp, ProviderUnavailable } from './provider-http.js';
 

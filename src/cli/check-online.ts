@@ -6,7 +6,7 @@ import { databaseAddress, databaseStartError } from '../database/database-errors
 import { checkServerVersion } from '../database/open-database.js';
 import { mayBePlain } from '../content/content-reference.js';
 import { FetchError } from '../outbound/fetch-error.js';
-import { HttpClient, OutboundError, withoutQuery } from '../outbound/http-client.js';
+import { HttpClient, OutboundError } from '../outbound/http-client.js';
 import { AdminFiles } from '../sources/admin-limits.js';
 import { Fetchers } from '../sync/fetchers.js';
 import { FileFetcher } from '../sync/file/file.fetcher.js';
@@ -22,6 +22,7 @@ import { ReadMemory, ReadMemoryError, readMemoryFor } from '../sync/read-memory.
 import { readOnce, unsavedSource } from '../sync/read-source.js';
 import { ApiFetcher } from '../sync/registry-api/api.fetcher.js';
 import { SourceReader } from '../sync/source-reader.js';
+import { withoutQuery } from '../validation/redaction.js';
 import { readServerVersion } from './stored-sources.queries.js';
 
 const CONTACT_TIMEOUT_MS = 5_000;

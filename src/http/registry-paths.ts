@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { pathWithoutKeys } from '../validation/urls.js';
+import { pathWithoutKeys } from '../validation/redaction.js';
 
 declare module 'node:http' {
   interface IncomingMessage {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Dispatcher, request } from 'undici';
 import { isDeeperThan, repeatedKey } from '../json/json-text.js';
-import { pathWithoutKeys } from '../validation/urls.js';
+import { withoutQuery } from '../validation/redaction.js';
 import {
   type ConnectionOptions,
   createDispatcher,
@@ -34,15 +34,6 @@ const REDIRECT_POLICIES = {
 } as const;
 
 type RedirectPolicy = keyof typeof REDIRECT_POLICIES;
-
-/**
- * Reduces an http(s) URL to origin and path for errors, logs and the audit trail. A query may contain a secret, and a
- * path may contain a registry key, which becomes `{key}`.
- */
-export function withoutQuery(url: string | URL): string {
-  const { origin, pathname } = new URL(url);
-  return `${origin}${pathWithoutKeys(pathname)}`;
-}
 
 /**
  * Thrown when a request yields no usable response. The message is for the operator and starts with the URL. It does not

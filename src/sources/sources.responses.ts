@@ -3,7 +3,6 @@ import { CLAIMS_SCHEMA } from '../claims/claims.js';
 import { MAX_SHOWN_SKIPPED } from '../documents/entry-types.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
 import { contentTag } from '../http/preconditions.js';
-import { withoutQuery } from '../outbound/http-client.js';
 import { AdmissionSettings } from '../source-kinds/admission-settings.dto.js';
 import { KINDS, SOURCE_KINDS } from '../source-kinds/kinds.js';
 import { SOURCE_FORMATS, type SourceFormat } from '../source-kinds/source-formats.js';
@@ -11,6 +10,7 @@ import { withoutSecretFiles } from '../source-kinds/named-files.js';
 import type { Plain } from '../json/plain.js';
 import { storedIn, toShown } from '../source-kinds/settings-table.js';
 import { SOURCE_SETTINGS, SourceSettings } from '../source-kinds/source-settings.dto.js';
+import { withoutQuery } from '../validation/redaction.js';
 import { type Source, SYNC_STATUSES } from './source.entity.js';
 
 export class SkippedEntry {

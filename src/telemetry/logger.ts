@@ -1,6 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogFormat } from '../config/config.js';
+import { describeError } from '../validation/redaction.js';
 import { tracing } from './tracing.js';
 
 /** The maximum number of bytes buffered for a stalled reader. Further lines are dropped. */
@@ -70,10 +71,7 @@ export class LogDestination implements DestinationStream {
 /** Standard output. */
 const STDOUT = 1;
 
-/**
- * Creates the JSON logger, which adds `traceId` to lines logged within a trace. `describeError` selects the parts of an
- * error that are logged, because database errors include statement parameters, which may be personal data.
- */
+/** Creates the JSON logger, which adds `traceId` to lines logged within a trace. */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
   const options = {
     level,
@@ -112,19 +110,6 @@ export async function createStreamLogger(level: string, format: LogFormat, strea
 /** Returns the configured format; by default text on a terminal and JSON elsewhere. */
 export function logFormat(configured: LogFormat | null, stream: { readonly isTTY?: boolean }): LogFormat {
   return configured ?? (stream.isTTY === true ? 'text' : 'json');
-}
-
-/** Returns the parts of an error that are logged. */
-function describeError(error: unknown): object {
-  if (!(error instanceof Error)) return { type: typeof error };
-  const { code } = error as Error & { code?: unknown };
-  return {
-    type: error.name,
-    message: error.message,
-    ...(typeof code === 'string' ? { code } : {}),
-    stack: error.stack,
-    ...(error.cause instanceof Error ? { cause: describeError(error.cause) } : {}),
-  };
 }
 
 type Level = 'info' | 'warn' | 'error' | 'fatal' | 'debug' | 'trace';

@@ -5,8 +5,9 @@ import { LRUCache } from 'lru-cache';
 import { outboundConfig, pageConfig } from '../config/slices.js';
 import { elements, member } from '../json/json-values.js';
 import { Semaphore, SemaphoreTimeout } from '../limits/semaphore.js';
-import { HttpClient, withoutAddress, withoutQuery } from '../outbound/http-client.js';
+import { HttpClient, withoutAddress } from '../outbound/http-client.js';
 import { rasterImageIn } from '../validation/images.js';
+import { withoutQuery } from '../validation/redaction.js';
 
 const MAX_ICON_BYTES = 256 * 1_024;
 const MAX_PIXELS = 1_024;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { withoutQuery } from '../../validation/redaction.js';
 import { toStorable } from '../../validation/storable-text.js';
 import type { ListKey } from '../../documents/entry-types.js';
 import { JsonSliceError } from '../../json/json-slices.js';
@@ -9,7 +10,6 @@ import {
   OutboundError,
   type OutboundResponse,
   retryAfterMs,
-  withoutQuery,
 } from '../../outbound/http-client.js';
 import { MAX_UPSTREAM_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';

@@ -10,8 +10,7 @@ import {
   type Tracer,
 } from '@opentelemetry/api';
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-node';
-import { withoutQuery } from '../../outbound/http-client.js';
-import { pathWithoutKeys } from '../../validation/urls.js';
+import { pathWithoutKeys, withoutQuery } from '../../validation/redaction.js';
 import type { Tracing } from '../tracing.js';
 
 type Redaction = (value: AttributeValue) => AttributeValue;
