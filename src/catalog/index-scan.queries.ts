@@ -45,7 +45,7 @@ const STATUS: IndexScan = {
   exact: 'v.status = (select $status::text)',
 };
 
-/** Returns the scans that can serve this filter, except for the search text scan (search-scan.queries.ts). */
+/** Returns the scans that can serve this filter. None serves its search text: see `readByNames`. */
 export function indexScansFor({ updatedSince, version, status }: ListFilter): IndexScan[] {
   const scans: IndexScan[] = [];
   if (updatedSince !== undefined) scans.push(UPDATED_SINCE);
