@@ -8,14 +8,14 @@ import { pageOf, startService, SUPER_ADMIN } from './harness/service.js';
 import type { Stage } from './harness/stage.js';
 
 const VERSIONS = 100_000;
-/** With more concurrency, the kernel's buffers would be measured too. */
+/** More concurrency would also measure the kernel's buffers. */
 const AT_ONCE = 10;
 /** `limits.searchesPerCaller`. */
 const SEARCHES_AT_ONCE = 2;
 const SEARCHES = 300;
 const NAMES = 2_000;
 const MIB = 2 ** 20;
-/** After the server is ready. */
+/** Pause after the server is ready. */
 const AT_REST_MS = 3_000;
 
 /**

@@ -101,7 +101,7 @@ const TARGET_MS = 15;
 const AT_ONCE = 16;
 const TARGET_PER_SECOND = 100;
 
-/** Measures publications of new names, one after another and 16 at once. */
+/** Measures publications of new names, one after another and 16 at a time. */
 async function measureSpeed(
   service: RunningService,
   quick: boolean,

@@ -30,7 +30,9 @@ const KINDS = Object.keys(QUERIES) as Kind[];
 
 const LONGEST_LOAD_MS = 300_000;
 
-/** Compares ranked searches that miss the cache with lists that do, by the same callers, after a change of every source. */
+/**
+ * Compares ranked searches that miss the cache with lists that do, by the same callers, after every source has changed.
+ */
 export async function measureRankedSearches(stage: Stage, quick: boolean): Promise<Figure[]> {
   if (quick) return measure(stage, await stage.catalogue(100_000, CLAIM_SETS), 20_000, 2, 60);
   return [

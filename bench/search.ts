@@ -41,7 +41,7 @@ const TEXTS = {
 } as const;
 type Kind = keyof typeof TEXTS;
 const KINDS = Object.keys(TEXTS) as Kind[];
-/** What a caller who knows what they want types, in any catalog. */
+/** Search texts of a caller who knows what they want, in any catalog. */
 const USUAL = {
   'a rare word': ['connector-zz', 'proxy-1a'],
   'a common word': ['payments', 'invoices'],

@@ -12,7 +12,7 @@ const CALLERS = { few: SEES_LITTLE, 'all by role': SUPER_ADMIN, 'all by claims':
 type Who = keyof typeof CALLERS;
 const WHO = Object.keys(CALLERS) as Who[];
 const CASES = ['same view again', 'second page', 'first time'] as const;
-/** Generous limit on the inverse ratio: without it, slow pages for callers who see everything would go unnoticed. */
+/** Generous limit on the inverse ratio. Without it, slow pages for callers who see everything would go unnoticed. */
 const REVERSE = 10;
 
 /**

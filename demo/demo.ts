@@ -10,7 +10,7 @@ import { parse, stringify } from 'yaml';
 import { type DemoProvider, startDemoProvider } from './provider.js';
 
 export interface DemoOptions {
-  /** Path of the configuration, which has one identity provider, on loopback. */
+  /** Path of the configuration, which has one identity provider on loopback. */
   readonly configuration: string;
   /** The program to serve with: `dist/main.js`. */
   readonly program: string;
@@ -30,7 +30,7 @@ export interface Demo {
   stop(): Promise<void>;
 }
 
-/** The parts of the configuration that the demo reads or replaces. */
+/** The configured parts that the demo reads or replaces. */
 interface DemoConfiguration {
   auth: {
     oauth: {

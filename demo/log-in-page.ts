@@ -33,7 +33,7 @@ ${users.join('\n')}
 }
 
 /**
- * The page that ends the session at once.
+ * The page that ends the session immediately.
  * @param form the provider's form, with the id `op.logoutForm`.
  */
 export function logOutPage(form: string): string {

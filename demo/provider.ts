@@ -62,7 +62,7 @@ export async function startDemoProvider(options: DemoProviderOptions): Promise<D
 function configuration({ audience, scopes }: DemoProviderOptions): Configuration {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const resource = resourceServer({ audience, scopes });
-  // At the root, and below a proxy's prefix.
+  // Paths at the root, and below a proxy's prefix.
   const pages = [LOOPBACK, 'localhost'].flatMap((host) => [
     `http://${host}/`,
     `http://${host}${PAGE_PREFIX}/`,
@@ -74,7 +74,7 @@ function configuration({ audience, scopes }: DemoProviderOptions): Configuration
       {
         client_id: DOCS_CLIENT,
         token_endpoint_auth_method: 'none',
-        // For native clients, loopback ports are not compared (RFC 8252 §7.3), so any port works.
+        // Loopback ports of native clients are not compared (RFC 8252 §7.3), so any port works.
         application_type: 'native',
         grant_types: ['authorization_code'],
         response_types: ['code'],

@@ -42,6 +42,6 @@ export const DEMO_USERS: readonly DemoUser[] = [
     name: 'ext',
     who: 'member of another organization',
     claims: { org: 'contoso', groups: everyone },
-    sees: 'the registry "community" only: "acme" answers 403',
+    sees: 'the registry "community" only: "acme" returns 403',
   },
 ];

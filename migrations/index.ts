@@ -1,8 +1,8 @@
 import { InitialSchema1795802400000 } from './1795802400000-initial-schema.js';
 
 /**
- * Every migration, oldest first. Never edit a released migration: a change is a new file. A migration whose
- * `down` loses data names that data in `loses`.
+ * Every migration, oldest first. Never edit a released migration: a change is a new file. A migration whose `down`
+ * loses data describes that data in `loses`.
  *
  * Each runs in one transaction, which starts again if it cannot get a lock soon. After a statement that locks readers
  * out of an existing table (`alter table`, `truncate`, `drop`) or writers (`lock table`, `create trigger`, `create index`),

@@ -1,7 +1,8 @@
 // Lints the Helm chart, renders it with each of its `ci/*-values.yaml`, and compares the output with
 // test/conventions/chart; `--update` overwrites those files. Also checks that the values of chart-refusals.yaml are
-// refused with their reasons, and what their allowed counterparts render. Uses `helm`, or the program named by HELM. The tests read the rendered files and compare
-// the digest of the chart and the refusals with the stored one, so they do not need helm.
+// refused with their reasons, and what their allowed counterparts render. Uses `helm`, or the program in HELM. The
+// tests read the rendered files and compare the digest of the chart and the refusals with the stored one, so they do
+// not need helm.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -22,7 +22,7 @@ const { values, positionals } = parseArgs({
   options: { names: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-/** V8 names modules by their real path. */
+/** V8 identifies modules by their real path. */
 const DIST = realpathSync(join(positionals[0] ?? join(import.meta.dirname, '..'), 'dist'));
 const WARM_UPS = 3;
 const ROUNDS = 9;
@@ -30,7 +30,7 @@ const ROUNDS = 9;
 const SETTLE_MS = 100;
 const SYNC_MS = 2_000;
 
-/** Preloaded into the service. Answers each message with `[file, function offset, calls]` since the previous one. */
+/** Preloaded into the service. Replies to each message with `[file, function offset, calls]` since the previous one. */
 const PRELOAD = `
   import { Session } from 'node:inspector/promises';
   import { isMainThread } from 'node:worker_threads';
@@ -51,7 +51,7 @@ const PRELOAD = `
   }`;
 
 const folder = await mkdtemp(join(tmpdir(), 'files-per-request-'));
-// As root, the embedded PostgreSQL runs as another user.
+// The embedded PostgreSQL runs as another user if this script runs as root.
 await chmod(folder, 0o755);
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const key = { ...publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'RS256' };

@@ -1,8 +1,8 @@
 /* global document, window, Event, fetch, performance, PerformanceObserver, requestAnimationFrame */
-// Measures the web UI with a catalog of 100 000 servers: size of the first load, largest contentful paint with the
-// CPU slowed down four times, delay from the last keystroke to the search results, and smoothness of scrolling to
-// the end. Run `npm run build` first, then `node scripts/measure-page.mjs [--entries 100000]`. Uses the Chromium
-// named by CHROMIUM, or /usr/bin/chromium.
+// Measures the web UI with a catalog of 100 000 servers: size of the first load, largest contentful paint with the CPU
+// slowed down four times, delay from the last keystroke to the search results, and smoothness of scrolling to the end.
+// Run `npm run build` first, then `node scripts/measure-page.mjs [--entries 100000]`. Uses the Chromium in CHROMIUM, or
+// /usr/bin/chromium.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

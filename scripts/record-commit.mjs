@@ -15,5 +15,5 @@ const args = [
 try {
   writeFileSync('dist/commit.txt', execFileSync('git', args, { stdio: ['ignore', 'pipe', 'ignore'] }));
 } catch {
-  // No git, or no repository: the commit stays unknown.
+  // The commit stays unknown without git or a repository.
 }

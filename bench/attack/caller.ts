@@ -13,7 +13,7 @@ export interface Seen {
   readonly times: number[];
   /** Number of 503 responses. */
   overloaded: number;
-  /** Number of other failures: statuses other than 200, no response, or a timeout. */
+  /** Number of other failures: any status except 200, no response, or a timeout. */
   failed: number;
   /** Duration of every `/health` request in ms. */
   readonly health: number[];

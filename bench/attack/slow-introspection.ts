@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AUDIENCE } from '../harness/tokens.js';
 
-/** Below the 5 s timeout of a provider. */
+/** A delay below the 5 s timeout of a provider. */
 const SLOW_MS = 3_000;
 const VALID = /^token=valid-/;
 
@@ -11,7 +11,9 @@ export interface SlowIntrospection {
   stop(): void;
 }
 
-/** Starts an introspection endpoint that accepts the tokens `valid-…` at once and answers slowly for all others. */
+/**
+ * Starts an introspection endpoint that accepts the tokens `valid-…` immediately and responds slowly for all others.
+ */
 export async function startSlowIntrospection(claims: object): Promise<SlowIntrospection> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

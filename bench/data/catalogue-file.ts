@@ -9,7 +9,7 @@ const SEED = 7;
 export interface WrittenCatalogue {
   readonly file: string;
   readonly count: number;
-  /** In later editions, one in ten servers has a different description, and half of these a different version. */
+  /** One in ten servers has a different description in later editions, and half of these a different version. */
   readonly edition: number;
   /** Writes the same documents as different bytes: in reverse order, with different white space. */
   readonly reformatted: boolean;

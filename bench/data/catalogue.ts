@@ -30,7 +30,7 @@ const VERSIONS = ['1.0.0', '1.1.0', '1.2.0-rc.1', '1.2.0', '2.0.0'];
  */
 const NAMES = [0, 1, 2, 3, 4, 5, 5, 6, 6, 6];
 const DISTINCT = 7;
-/** One in this many entries has the first claim set, however many claim sets there are. */
+/** One in this many entries has the first claim set, regardless of the number of claim sets. */
 const RARE = 1_000;
 const CHECKED = 200;
 const DAY_MS = 86_400_000;
@@ -39,7 +39,7 @@ const ROWS_A_CHUNK = 200;
 
 /** "any" lets a single value match all teams: a token with 2 000 values would not fit into a header. */
 export const teamClaims = (team: number) => ({ org: 'acme', team: ['everybody', `team-${team}`] });
-/** Callers of a catalog, by what they see. */
+/** Callers of a catalog, by the entries they see. */
 export const SEES_ALL = { org: 'acme', team: 'everybody' };
 /** 0.1 % of the entries. */
 export const SEES_LITTLE = { org: 'acme', team: 'team-0' };

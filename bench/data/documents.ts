@@ -71,7 +71,7 @@ const KEYS_AND_PUNCTUATION = 48;
 class Dice {
   constructor(private state: number) {}
 
-  /** From 0 to `sides - 1`. */
+  /** Returns a number from 0 to `sides - 1`. */
   roll(sides: number): number {
     this.state = (this.state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);

@@ -1,7 +1,6 @@
-// The upper bound: a Nest + Express route that only sends bytes. No guard, log or database. Usage:
-// bare-route.js <port> plain|stripped <file>…; `/0` answers with the first file, `/1` with the second. Plain:
-// a handler returns text, with Nest and Express defaults. Stripped: an Express handler sends a buffer without
-// ETag, the cheapest path through Nest.
+// The upper bound: a Nest + Express route that only sends bytes. No guard, log or database. Usage: bare-route.js <port>
+// plain|stripped <file>…; `/0` returns the first file, `/1` the second. Plain: a handler returns text, with Nest and
+// Express defaults. Stripped: an Express handler sends a buffer without ETag, the cheapest path through Nest.
 import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
 import { Controller, Get, Header, Module, Param, Res } from '@nestjs/common';

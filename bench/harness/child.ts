@@ -14,7 +14,7 @@ export interface ChildOptions {
   readonly nodeArguments?: readonly string[];
   /** Added to this process's environment. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Answers 200 once the child is ready. */
+  /** Returns 200 once the child is ready. */
   readonly readiness: { readonly port: number; readonly path: string };
   readonly port: number;
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 export const COLLECTORS = ['good', 'silent', 'gone', 'rubbish'] as const;
 export type CollectorKind = (typeof COLLECTORS)[number];
 
-/** Starts an OTLP trace collector that answers correctly, never answers, is unreachable, or answers garbage. */
+/** Starts an OTLP trace collector that responds correctly, never responds, is unreachable, or returns garbage. */
 export async function startCollector(kind: CollectorKind): Promise<{ url: string; stop(): void }> {
   const server = createServer((request, response) => {
     request.resume();

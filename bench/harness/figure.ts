@@ -37,7 +37,7 @@ export function figure(
 
 export const atLeast = (target: number) => ({ target, atMost: false });
 export const atMost = (target: number) => ({ target, atMost: true });
-/** For figures that have no target. */
+/** Used for figures that have no target. */
 export const reportedOnly = { target: Number.POSITIVE_INFINITY, atMost: true };
 
 export function isMet({ value, target, atMost: below }: Figure): boolean {

@@ -16,7 +16,7 @@ export interface Load {
   readonly seconds: number;
 }
 
-/** Returns requests per second; all must be answered with 200. A worker thread generates the load. */
+/** Returns requests per second; all must get a 200. A worker thread generates the load. */
 export async function requestsPerSecond({ url, requests, connections, seconds }: Load): Promise<number> {
   const result = await autocannon({
     url,

@@ -17,7 +17,7 @@ export interface ServiceOptions {
   readonly nodeArguments?: readonly string[];
   /** Further arguments of `serve`. */
   readonly arguments?: readonly string[];
-  /** Additional members of the configuration. */
+  /** Additional members in the configuration. */
   readonly configuration?: object;
 }
 

@@ -19,7 +19,7 @@ const SEED = 20_261_101;
 export interface Catalogue {
   readonly versions: number;
   readonly connection: EmbeddedPostgres['connection'];
-  /** For the benchmark's own statements. */
+  /** A connection for the benchmark's own statements. */
   readonly client: pg.Client;
 }
 

@@ -1,6 +1,6 @@
-// Connects to PostgreSQL servers with each `sslMode`. The servers have a valid certificate, one for another name,
-// or none; some require a client certificate or a password. Reports which connections are accepted, and the
-// message of each refusal. Needs openssl; uses Debian's PostgreSQL unless `--binaries` names another installation.
+// Connects to PostgreSQL servers with each `sslMode`. The servers have a valid certificate, one for another name, or
+// none; some require a client certificate or a password. Reports which connections are accepted, and the message of
+// each refusal. Needs openssl; uses Debian's PostgreSQL unless `--binaries` specifies another installation.
 import { execFile } from 'node:child_process';
 import console from 'node:console';
 import { writeFile } from 'node:fs/promises';

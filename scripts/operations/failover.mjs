@@ -1,6 +1,6 @@
-// Kills the primary of a PostgreSQL cluster that has a synchronous standby, promotes the standby, and repoints
-// the address that two replicas use, all under a load of reads and publications. No acknowledged publication
-// may be lost. Uses Debian's PostgreSQL unless `--binaries` names another installation.
+// Kills the primary of a PostgreSQL cluster that has a synchronous standby, promotes the standby, and repoints the
+// address that two replicas use, all under a load of reads and publications. No acknowledged publication may be lost.
+// Uses Debian's PostgreSQL unless `--binaries` specifies another installation.
 import console from 'node:console';
 import net from 'node:net';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /* global fetch */
 // Builds the image where no image registry is reachable, then runs it with the sample: as user 1000 and as any other,
-// with a read-only root file system and without capabilities, with its health check, until SIGTERM. The two bases that the
-// Dockerfile names are made of Debian's packages and npm's package of the Node.js binary. Prints sizes and times.
+// with a read-only root file system and without capabilities, with its health check, until SIGTERM. The two base images
+// in the Dockerfile are built from Debian's packages and npm's package of the Node.js binary. Prints sizes and times.
 // `buildah run` offers neither a read-only root nor a process 1, so podman runs it. Needs root, and Debian's buildah,
 // debootstrap, podman, runc and PostgreSQL.
 import { execFile } from 'node:child_process';
@@ -42,7 +42,7 @@ async function timed(what, work) {
 
 /** Paths that Debian's slim images leave out. */
 const LEFT_OUT = ['doc', 'info', 'lintian', 'linda', 'locale', 'man'].map((name) => `/usr/share/${name}/*`);
-/** As in Debian's images: packages that were installed are not kept. */
+/** Does not keep installed packages, like Debian's images. */
 const KEEP_NO_PACKAGES = `DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true"; };
 Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";
 Acquire::Languages "none"; Apt::AutoRemove::SuggestsImportant "false";

@@ -114,7 +114,7 @@ class Node {
     return (await fetch(url, { signal: AbortSignal.timeout(1_000) })).ok;
   }
 
-  /** Kills all its processes at once, as a machine failure would. */
+  /** Kills all its processes simultaneously, like a machine failure. */
   kill() {
     const postmaster = Number(
       readFileSync(join(this.directory, 'data/postmaster.pid'), 'utf8').split('\n')[0],

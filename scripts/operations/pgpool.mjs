@@ -1,5 +1,5 @@
-// Puts pgpool-II, which balances reads, before a primary and a standby that lags forever, then compares the answers of
-// a replica with its last changes. No answer may be stale.
+// Puts pgpool-II, which balances reads, before a primary and a standby that lags forever, then compares the responses
+// of a replica with its last changes. No response may be stale.
 import console from 'node:console';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -137,7 +137,7 @@ export class Postgres {
     }
   }
 
-  /** Kills all its processes at once, as a machine failure would. */
+  /** Kills all its processes simultaneously, like a machine failure. */
   kill() {
     const { pid } = this.child;
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
@@ -217,7 +217,7 @@ export async function twoReplicas(config, atEnd, main = MAIN) {
   return replicas;
 }
 
-/** For scripts that change more than a publisher may. */
+/** Used by scripts that change more than a publisher may. */
 export const MANY_CHANGES = { limits: { changesPerMinute: 1_000_000 } };
 
 /**

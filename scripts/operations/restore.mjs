@@ -1,6 +1,5 @@
-// Backs up, restores and moves a database with the exact commands from docs/postgresql.md. Responses must stay
-// the same, and cursors must remain valid. Uses Debian's PostgreSQL unless `--binaries` names another
-// installation.
+// Backs up, restores and moves a database with the exact commands from docs/postgresql.md. Responses must stay the
+// same, and cursors must remain valid. Uses Debian's PostgreSQL unless `--binaries` specifies another installation.
 import { execFile } from 'node:child_process';
 import console from 'node:console';
 import { readFile } from 'node:fs/promises';

@@ -45,7 +45,7 @@ await inFolder(async (folder, atEnd) => {
   await pause(2_000);
   for (let round = 1; round <= (values.from ? 1 : rounds); round += 1)
     for (const replica of replicas) {
-      // An older version may stop at once, so remove it from the balancer first, as a pod's preStop hook would.
+      // An older version may stop immediately, so remove it from the balancer first, like a pod's preStop hook.
       replica.isOut = replica.main !== MAIN;
       if (replica.isOut) await pause(5_500);
       const stoppedMs = await replica.stop();

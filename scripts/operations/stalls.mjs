@@ -65,7 +65,7 @@ function processesBelow(root) {
 function parentOf(id) {
   try {
     const status = readFileSync(`/proc/${id}/stat`, 'utf8');
-    // After the name, which may contain anything.
+    // Skips the name, which may contain anything.
     return Number(status.slice(status.lastIndexOf(')')).split(' ')[2]);
   } catch {
     return undefined;

@@ -28,7 +28,7 @@ const TICK_MS = 10;
 if (process.send) process.once('message', (work) => void generate(work).then((sent) => process.send(sent)));
 else await measureAll();
 
-/** Sends these requests in turn, on a fixed number of connections; resolves with the number of answers. */
+/** Sends these requests in turn, on a fixed number of connections; resolves with the number of responses. */
 async function generate({ ports, paths, seconds }) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: CONNECTIONS / ports.length });
   const end = Date.now() + seconds * 1_000;

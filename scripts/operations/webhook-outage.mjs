@@ -1,6 +1,6 @@
-// Publishes at a steady rate for an hour while one webhook receiver hangs, one answers 500 and one is gone. Prints how
-// this affects requests and a healthy receiver, and how the three catch up afterwards. Every event must arrive, in
-// order for each entry.
+// Publishes at a steady rate for an hour while one webhook receiver hangs, one returns 500 and one is unreachable.
+// Prints how this affects requests and a healthy receiver, and how the three catch up afterwards. Every event must
+// arrive, in order for each entry.
 /* global fetch, setInterval, clearInterval */
 import console from 'node:console';
 import { randomBytes } from 'node:crypto';

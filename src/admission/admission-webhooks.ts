@@ -95,7 +95,7 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
     @Inject(outboundConfig.KEY) { proxy }: ConfigType<typeof outboundConfig>,
   ) {
     this.configs = webhooks;
-    // As many as the requests there can be, so that webhooks of one origin do not wait for each other.
+    // Allows as many connections as there can be requests, so webhooks at one origin do not wait for each other.
     this.http = new HttpClient({ maxConnections: 2 * MAX_CONCURRENT * MAX_ADMISSION_WEBHOOKS, proxy });
     metrics.begin(webhooks);
   }
@@ -179,8 +179,7 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
   }
 
   /**
-   * Asks one webhook. A redirect, or any other response that is not a valid answer within the limits, counts as a
-   * failure.
+   * Asks one webhook. A redirect, or any other response that is not valid or exceeds the limits, counts as a failure.
    */
   async ask(config: AdmissionWebhookConfig, asked: AskedVersion): Promise<AdmissionAnswer> {
     const body = bodyOf(asked);
@@ -198,7 +197,7 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
       .catch((error: unknown) => this.failed(config, error));
     this.metrics.asked(config.name, answer.outcome, performance.now() - started);
     if (answer.outcome !== 'failure' && this.failing.delete(config.name))
-      this.logger.log({ webhook: config.name }, 'An admission webhook answers again');
+      this.logger.log({ webhook: config.name }, 'An admission webhook responds again');
     return answer;
   }
 
@@ -216,7 +215,7 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
   }
 }
 
-/** Returns what a webhook's answer means for the version. */
+/** Returns what a webhook's response means for the version. */
 export function answerOutcome(
   { onFailure }: AdmissionWebhookConfig,
   { outcome }: AdmissionAnswer,
@@ -238,7 +237,7 @@ export function reasonsOf(
 
 /** Returns the reason for holding a version that a webhook has not decided yet. */
 export function waitingFor(name: string): HoldReason {
-  return reasonOf(name, `The webhook ${name} has not answered yet`);
+  return reasonOf(name, `The webhook ${name} has not responded yet`);
 }
 
 function reasonOf(webhook: string, message: string): HoldReason {
@@ -269,7 +268,7 @@ function bodyOf({ document, publisher, ...others }: AskedVersion): string {
   return `${members.slice(0, -1)},"document":${document.toString()}}`;
 }
 
-/** @throws Error if the answer is malformed. */
+/** @throws Error if the response is malformed. */
 function readAnswer(json: unknown): AdmissionAnswer {
   const outcome = member(json, 'outcome');
   const reasons = isObject(json) ? json['reasons'] : undefined;

@@ -112,7 +112,7 @@ export class BlockedPackageBody {
   @IsText() registryType: string;
   /** A glob. Without a tag or digest, it also matches images that have one. */
   @IsGlob() identifier: string;
-  /** One version or an npm range. Packages without a version match too. */
+  /** One version or an npm range. It also matches packages without a version. */
   @IsOptional() @IsText() version?: string;
 }
 

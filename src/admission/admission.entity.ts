@@ -16,7 +16,7 @@ export type ItemStatus = (typeof ITEM_STATUSES)[number];
 export const DECISIONS = ['approve', 'reject', 'comment', 'withdraw'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
-/** A version, or a change of an entry, that waits for a decision or has been decided (reference/admission). */
+/** A version, or a change to an entry, that waits for a decision or has been decided (reference/admission). */
 @Entity('admission_item')
 @Check('admission_item_status_check', isOneOf('status', ITEM_STATUSES))
 @Index('admission_item_held', ['sourceId', 'type', 'name', 'version', 'digest'], {
@@ -127,7 +127,7 @@ export class AdmissionItem {
   @Timestamp({ name: 'status_changed_at', nullable: true })
   statusChangedAt: Date | null;
 
-  /** As stated by the upstream; null if it states none. */
+  /** The publication time that the upstream states; null if it states none. */
   @Timestamp({ name: 'published_at', nullable: true })
   publishedAt: Date | null;
 
@@ -190,7 +190,7 @@ export class AdmissionQuestion {
   @Column({ type: 'integer', default: 0 })
   attempts: number;
 
-  /** When to ask (again); null once the webhook has answered. */
+  /** When to ask (again); null once the webhook has responded. */
   @Timestamp({ name: 'ask_at', nullable: true })
   askAt: Date | null;
 }

@@ -38,9 +38,9 @@ export class AdmittedItems {
   ) {}
 
   /**
-   * Adds the claim sets of items. Publications add theirs before they lock the managed source, so whatever admits
-   * publications must too. Like publications, it takes the shared lock first, because a change to the source locks it
-   * before adding the same claim sets.
+   * Adds the claim sets of items. Publications add theirs before they lock the managed source, and admitting them must
+   * follow that order. Like a publication, it takes the shared lock first, because a change to the source takes that
+   * lock before adding the same claim sets.
    */
   async addClaimSets(manager: EntityManager, ids: readonly string[]): Promise<void> {
     await manager.find(Source, {

@@ -78,7 +78,7 @@ export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdo
           await this.lockSource(manager, sourceId);
           await this.sweepLocked(manager, [sourceId], id);
         })
-        // One source that stays locked must not keep the others from being swept.
+        // One source that stays locked must not prevent sweeping the others.
         .catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];
     await this.pending.delete({ id: In(changes.map((change) => change.id)) });

@@ -50,7 +50,10 @@ export interface BlockMatch {
   readonly member: string;
 }
 
-/** Returns whether a version is within an npm range, prereleases included. A version that is not semver matches only `*`. */
+/**
+ * Returns whether a version is within an npm range, which includes prereleases. A version that is not semver matches
+ * only `*`.
+ */
 export function isInRange(version: string, range: string): boolean {
   if (range.trim() === '*') return true;
   const parsed = parse(version);
@@ -201,7 +204,7 @@ function identifiersOf(given: unknown): string[] {
   return [identifier, image, textOf(given, 'url')].filter((text) => text !== '');
 }
 
-// For a rewritten document, blocks examine the packages that the upstream sent; see REWRITTEN.
+// Blocks examine the packages that the upstream sent, even if the document has been rewritten; see REWRITTEN.
 function packagesOf(document: unknown): unknown[] {
   const meta = isObject(document) ? document['_meta'] : undefined;
   return [...elements(member(document, 'packages')), ...elements(member(meta, REWRITTEN))];

@@ -191,7 +191,7 @@ export class BlockSweep {
     const inheriting = sources.filter(({ kind }) => KINDS[kind].inheritsClaims).map(({ id }) => id);
     for await (const batch of batches(found, ROWS_PER_STATEMENT))
       await moveToItems(manager, batch, inheriting, isApproved);
-    // After all versions: those of one entry may be in several batches.
+    // Runs after all versions, because the versions of one entry may be in several batches.
     for (const id of sourceIds) {
       const entryIds = new Set(found.flatMap(({ entryId, sourceId }) => (sourceId === id ? [entryId] : [])));
       for await (const batch of batches([...entryIds], ROWS_PER_STATEMENT)) await settle(manager, id, batch);
@@ -373,7 +373,7 @@ async function matching<Row extends ScannedRow>(
 
 /**
  * SQL: the rows that a block may match in the sources with the IDs `$1` (null for all sources), with the parameters
- * `$2` to `$4` from `mayMatchValues`. Names with characters other than printable ASCII always pass, because JavaScript
+ * `$2` to `$4` from `mayMatchValues`. Names with any characters except printable ASCII always pass, because JavaScript
  * lower-cases them differently and decides.
  */
 const mayMatch = (source: string, row: string, digest: string) => `

@@ -52,7 +52,7 @@ it.each<[what: string, rules: Rules, members: Members | null, expected: string]>
   expect(outcome(rules, members)).toBe(expected);
 });
 
-it('they match no server', () => {
+it('rules with contains match no server', () => {
   expect(outcome([holdsHooks, rejectsHooks], null, 'server')).toBe('admit');
 });
 

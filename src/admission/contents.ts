@@ -18,7 +18,7 @@ export function contentsOf(type: string, members: Members | null): Contents {
 
 /**
  * Returns whether a rule with this `contains` matches, or could match content that is not stored yet. Unreadable
- * content could be anything, so it matches too.
+ * content could be anything, so it also matches.
  */
 export function mayContain(contains: readonly MemberKind[] | undefined, contents: Contents): boolean {
   if (contains === undefined || contents === null) return true;

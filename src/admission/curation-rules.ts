@@ -22,7 +22,7 @@ export interface CuratedVersion {
 
 /**
  * Decides about a version of a synced source (reference/admission): the first rule that matches its name and contents
- * decides; if none matches, `minAge`, `newNames` and `changed` do. Names match case-insensitively.
+ * decides; if none matches, `minAge`, `newNames` and `changed` decide. Names match case-insensitively.
  */
 export function curate(settings: AdmissionConfig | null, version: CuratedVersion, now: Date): Verdict {
   if (!settings) return ADMIT;

@@ -26,8 +26,8 @@ export class HeldPublications {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Returns a held version that the caller published, whether or not its content has arrived. Nobody else may upload
-   * its content: a reviewer must not decide on their own files.
+   * Returns a held version that the caller published, even if its content has not arrived. Nobody else may upload its
+   * content: a reviewer must not decide on their own files.
    */
   async publishedBy(
     caller: Caller,

@@ -123,7 +123,7 @@ function waitsForContent({ reasons }: Pick<NewItem, 'reasons'>): boolean {
   return reasons.includes(CONTENT_MISSING);
 }
 
-/** Updates, from a sync, the versions that stay held. */
+/** Updates the versions that stay held after a sync. */
 export async function updateItems(manager: EntityManager, items: readonly NewItem[]): Promise<void> {
   for await (const batch of batches(items, BATCH))
     await updateMany(
@@ -250,7 +250,7 @@ export interface NewChange extends EntryName {
   readonly by: ItemPublisher;
 }
 
-/** @throws QueryFailedError if another change of the entry is held. */
+/** @throws QueryFailedError if another change to the entry is held. */
 export async function insertChange(
   manager: EntityManager,
   sourceId: number,
@@ -273,7 +273,7 @@ export interface WithdrawnChange {
   readonly change: ItemChange;
 }
 
-/** Withdraws the held changes of an entry, or of one of its versions. */
+/** Withdraws the held changes to an entry, or to one of its versions. */
 export async function withdrawChanges(
   manager: EntityManager,
   sourceId: number,

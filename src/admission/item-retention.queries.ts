@@ -15,8 +15,8 @@ const EVERY_MS = 5 * 60_000;
 const ITEMS_PER_SLICE = 1_000;
 
 /**
- * Deletes decided items older than `audit.retention` in slices. Keeps rejected versions of synced sources, because they
- * keep these versions out.
+ * Deletes decided items older than `audit.retention` in slices. Keeps the items of rejected versions of synced sources,
+ * because these items keep the versions out.
  */
 @Injectable()
 export class ItemRetention implements OnApplicationBootstrap, OnApplicationShutdown {

@@ -24,7 +24,7 @@ interface StoredDocuments {
   readonly served: string | null;
   readonly latest: string | null;
   readonly servedClaims: Claims | null;
-  /** As JSON text; null while no content is stored. */
+  /** The members as JSON text; null while no content is stored. */
   readonly members: string | null;
   readonly servedMembers: string | null;
   /** The state of the content, as JSON text; null for servers. */
@@ -33,7 +33,7 @@ interface StoredDocuments {
 
 const LIST = 'admission';
 const DEFAULT_PAGE = 100;
-/** Number of items whose decisions are read at once. */
+/** Number of items whose decisions are read in one statement. */
 const ITEMS_PER_READ = 16;
 
 /** Shows held versions and changes, and the decisions about them (reference/admission). */
@@ -128,7 +128,7 @@ export class ItemViews {
     return new JsonText(await this.page(manager, caller, found, { filters, limit }));
   }
 
-  /** The entry may have been given claims since that its publisher does not cover. */
+  /** Even the publisher needs this check: the entry may now have claims that they do not cover. */
   private reaches(caller: Caller, { isManager, claims, sourceClaims }: SeenItem): boolean {
     return isManager || this.policy.mayManage(caller, claims ?? sourceClaims);
   }

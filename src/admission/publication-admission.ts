@@ -30,7 +30,7 @@ import { insertQuestions } from './webhook-questions.queries.js';
 const MAX_HELD_PER_PERSON = 1_000;
 
 /**
- * Applies review and blocks to publications and changes of entries (reference/admission). Methods run in the caller's
+ * Applies review and blocks to publications and changes to entries (reference/admission). Methods run in the caller's
  * transaction, which holds the lock of the entry (`lockEntry`).
  */
 @Injectable()
@@ -75,7 +75,7 @@ export class PublicationAdmission {
   /**
    * Holds a publication that a policy holds.
    *
-   * @param asked the answers of the admission webhooks; null if none was asked.
+   * @param asked the responses of the admission webhooks; null if none was asked.
    * @returns null if the version may be stored.
    * @throws ApiError 409 `too_many_held`.
    */
@@ -106,7 +106,7 @@ export class PublicationAdmission {
   }
 
   /**
-   * Holds a change to an entry with a reviewed name, whatever its versions contain.
+   * Holds a change to an entry with a reviewed name, regardless of what its versions contain.
    *
    * @returns the ID of the item; null if the change needs no review.
    * @throws ApiError 409 `change_pending`, `too_many_held`.
@@ -145,7 +145,7 @@ export class PublicationAdmission {
     }
   }
 
-  /** Withdraws the pending changes of an entry or version that is being removed, and returns the events. */
+  /** Withdraws the pending changes to an entry or version that is being removed, and returns the events. */
   async dropChanges(
     manager: EntityManager,
     source: Pick<PublishedSource, 'id' | 'name'>,

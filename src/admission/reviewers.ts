@@ -43,7 +43,7 @@ export function approvalsOf(rule: ReviewRule | undefined): number {
   return rule?.approvals ?? 1;
 }
 
-/** Is the caller one of the rule's reviewers? An array in `reviewers` lists alternatives. */
+/** Whether the caller is one of the rule's reviewers. An array in `reviewers` lists alternatives. */
 export function isReviewer({ claims }: Caller, { reviewers }: ReviewRule): boolean {
   return Object.keys(reviewers).length > 0 && covers(claims, reviewers, 'any');
 }

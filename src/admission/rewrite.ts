@@ -8,7 +8,7 @@ export interface RewriteRule {
   readonly registryType: string;
   /** The base URL to set, even if the upstream has none. */
   readonly registryBaseUrl?: string;
-  /** For `oci`: a prefix of the identifier and its replacement. */
+  /** A prefix of the identifier and its replacement, for `oci` packages. */
   readonly from?: string;
   readonly to?: string;
 }

@@ -78,7 +78,9 @@ export interface MatchingItems {
 
 /** Items per read. */
 const ITEMS_PER_SLICE = 100;
-/** Maximum number of items examined per request: publishers control how many there are and what claims they have. */
+/**
+ * Maximum number of items examined per request, because publishers control how many exist and which claims they have.
+ */
 const MAX_JUDGED = 2_000;
 
 /** Maximum number of an entry's items that `holding` returns. */
@@ -194,7 +196,7 @@ export class SeenItems {
     return { items, reached: last ?? null };
   }
 
-  /** Whether the caller covers the claims of the item, and those that it would get. */
+  /** Whether the caller covers the item's claims and the claims it would get. */
   private reaches(caller: Caller, { claims, change }: Pick<SeenItem, 'claims' | 'change'>): boolean {
     return [claims, change?.claims].every((each) => !each || this.policy.mayManage(caller, each));
   }

@@ -56,7 +56,7 @@ import { type HoldReason, shownReasons } from './verdict.js';
 /** Maximum audit events of one sync or block about single items; its own event has the totals. */
 export const MAX_ITEM_EVENTS = 1_000;
 
-/** Number of versions whose members are in memory at once. */
+/** Number of versions whose members are in memory at a time. */
 const VERSIONS_PER_READ = 200;
 
 /** The items of a sync, grouped by what happens to them. */

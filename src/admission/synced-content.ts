@@ -26,7 +26,7 @@ export interface AdmittedContent {
   readonly stays: (version: VersionName) => boolean;
   /** The number of stored versions that are kept that way. */
   readonly staying: number;
-  /** Whether an unchanged version must be written again, because the rewrite rules now give another document. */
+  /** Whether an unchanged version must be written again, because the rewrite rules now produce another document. */
   readonly isOutdated: (version: VersionName) => boolean;
   /** The content of versions that were held with content. */
   readonly contents: readonly VersionWithContent[];

@@ -23,7 +23,7 @@ export interface SyncRules {
 export interface SeenVersion {
   readonly version: IncomingVersion;
   readonly isKnownName: boolean;
-  /** The stored version, whatever its document. */
+  /** The stored version, even if its document differs. */
   readonly stored: StoredVersion | undefined;
   /** Whether this document is served. */
   readonly isServed: boolean;

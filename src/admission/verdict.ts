@@ -21,7 +21,7 @@ export interface HoldReason {
   readonly block?: string;
   /** The admission webhook, for `policy: webhook`. Not shown. */
   readonly webhook?: string;
-  /** Whether the webhook gave no valid answer. Not shown. */
+  /** Whether the webhook gave no valid response. Not shown. */
   readonly failed?: boolean;
 }
 
@@ -33,7 +33,7 @@ export type Verdict =
   | {
       readonly outcome: 'hold' | 'reject';
       readonly reasons: readonly HoldReason[];
-      /** Whether a served version is held too. */
+      /** Whether a version that is already served is also held. */
       readonly takesBack?: boolean;
     };
 

@@ -19,7 +19,7 @@ export interface WebhookQuestion {
   readonly attempts: number;
 }
 
-/** An item that webhooks have answered about. */
+/** An item about which webhooks have responded. */
 export interface AnsweredItem {
   readonly id: string;
   readonly type: EntryType;
@@ -28,7 +28,7 @@ export interface AnsweredItem {
   readonly digest: Buffer;
   readonly claims: Claims | null;
   readonly reasons: readonly HoldReason[];
-  /** The webhooks that have not answered yet. */
+  /** The webhooks that have not responded yet. */
   readonly open: readonly string[];
 }
 
@@ -50,8 +50,8 @@ export async function insertQuestions(
 }
 
 /**
- * Takes due questions, with the same chance for each source, and leases them: when a lease expires without an answer,
- * any replica takes the question again.
+ * Takes due questions, with the same chance for each source, and leases them: when a lease expires without a response,
+ * any replica can take the question again.
  */
 export async function takeQuestions(
   manager: EntityManager,
@@ -74,7 +74,7 @@ export async function takeQuestions(
   return rows;
 }
 
-/** Returns the version to ask about; null if an answer is no longer needed. */
+/** Returns the version to ask about; null if a response is no longer needed. */
 export async function askedVersion(manager: EntityManager, itemId: string): Promise<AskedVersion | null> {
   const row = await manager
     .createQueryBuilder(AdmissionItem, 'item')
@@ -90,7 +90,7 @@ export async function askedVersion(manager: EntityManager, itemId: string): Prom
   return row ?? null;
 }
 
-/** Locks the items of this source that still wait for an answer. */
+/** Locks the items of this source that still wait for a response. */
 export async function lockAnswered(
   manager: EntityManager,
   sourceId: number,

@@ -32,9 +32,9 @@ import {
 } from './webhook-questions.queries.js';
 
 const EVERY_MS = 1_000;
-/** Longer than any request, and than any sync holds its source while writing. */
+/** Must exceed the duration of any request, and the time for which a sync locks its source while writing. */
 const LEASE_MS = 120_000;
-/** Answers written per transaction. */
+/** Responses written per transaction. */
 const MAX_ANSWERS = 200;
 
 interface Answered {
@@ -46,8 +46,8 @@ interface Answered {
 }
 
 /**
- * Asks the admission webhooks about held versions, and applies their answers (reference/admission). Holds no database
- * connection while it waits for a webhook, and writes answers one transaction at a time.
+ * Asks the admission webhooks about held versions, and applies their responses (reference/admission). Holds no database
+ * connection while it waits for a webhook, and writes responses one transaction at a time.
  */
 @Injectable()
 export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationShutdown {

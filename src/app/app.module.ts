@@ -49,7 +49,7 @@ export class AppModule {
         configurationModule(config),
         TelemetryModule.with(metrics),
         DatabaseModule.with(database),
-        // First, because Express tries routes in order and most requests go to this module.
+        // This module comes first, because Express tries routes in order and most requests are for it.
         CatalogModule,
         // These are before McpPublisherModule, which has routes for every path below a registry.
         McpEndpointModule,

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.js';
 /** The changes made by a startup or reload, such as `source catalog: created`. */
 export type Changes = string[];
 
-/** The part of the configuration that is kept and audited in the database. */
+/** The configured settings that are kept and audited in the database. */
 export type DeclaredConfig = Pick<Config, 'auth' | 'sources' | 'registries' | 'webhooks' | 'admission'>;
 
 /** The state of one startup or reload. */

@@ -18,7 +18,7 @@ export class ConfiguredRegistries {
   ) {}
 
   /**
-   * Returns the registries to write, by name (null if they must be created): those that differ, and those of the file
+   * Returns the registries to write, by name (null if they must be created): those that differ, and those in the file
    * that contain a source to be removed.
    */
   async load(
@@ -84,7 +84,7 @@ export class ConfiguredRegistries {
   }
 
   /**
-   * Removes sources from the registries created through the API, one at a time: there may be many.
+   * Removes sources from the registries created through the API, one at a time because there may be many.
    *
    * @param reason continues a sentence about the source.
    * @param keeps decides which registries keep the sources.

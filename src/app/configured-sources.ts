@@ -12,10 +12,10 @@ import { declaredSource } from '../sources/sources.responses.js';
 import { applied, type AuditedForm, type ConfigurationRun } from './configuration-run.js';
 import { ConfiguredRegistries } from './configured-registries.js';
 
-/** Sources loaded and written per batch, so that requests are answered between batches. */
+/** Sources loaded and written per batch, so that the server handles requests between batches. */
 const SOURCES_PER_BATCH = 100;
 
-/** The managed source created through the API, which the file takes over whatever its name. */
+/** The managed source created through the API, which the file takes over under any name. */
 interface MadeManaged {
   readonly id: number;
   readonly name: string;
@@ -121,8 +121,8 @@ export class ConfiguredSources {
     warnings.push(
       `The source ${name} was created through the API${called}: it is now managed by the configuration file`,
     );
-    // Managers of a registry read all its entries, whatever their claims, so the source stays only in registries whose
-    // managers cover its new claims.
+    // Managers of a registry read all its entries regardless of their claims, so the source stays only in registries
+    // whose managers cover its new claims.
     if (source.claimSetId === claimSetId) return;
     await this.registries.removeSources(run, [source.id], 'was taken over with other claims', ({ claims }) =>
       isWithin(this.policy, claims, source.claims),
@@ -134,7 +134,7 @@ function sourceForm(source: Source, more: object = {}): AuditedForm {
   return { claims: source.shownClaims, form: { ...more, ...declaredSource(source) } };
 }
 
-// With `unlabeled: deny` only super-admins reach a source without claims, which `keepsWithin` cannot know.
+// Only super-admins reach a source without claims under `unlabeled: deny`, which `keepsWithin` cannot know.
 function isWithin(policy: AccessPolicy, claims: Claims, required: Claims): boolean {
   const isUnlabeled = Object.keys(required).length === 0;
   return isUnlabeled ? Object.keys(claims).length === 0 : policy.keepsWithin(claims, required);

@@ -36,7 +36,7 @@ const SHARED = /^\/(registry(\/|$)|\.well-known\/|openapi\.json$)/;
 const MCP = /^\/registry\/[^/]+\/mcp$/;
 
 /**
- * reference/catalog: sends `Access-Control-*` only on the consumer API, discovery and OpenAPI, error responses included.
+ * reference/catalog: sends `Access-Control-*` only on the consumer API, discovery and OpenAPI, even on error responses.
  *
  * @param origins `['*']`, or the exact origins that may read responses.
  */
@@ -206,7 +206,7 @@ export async function createPublicApp(
   version: string,
 ): Promise<NestExpressApplication> {
   const server = express();
-  // By default, Express would treat /V1/Sources and /v1/sources/ as aliases.
+  // Express would otherwise treat /V1/Sources and /v1/sources/ as aliases.
   server.set('case sensitive routing', true);
   server.set('strict routing', true);
   server.set('x-powered-by', false);

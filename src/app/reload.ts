@@ -152,7 +152,7 @@ export class Reload {
   }
 }
 
-/** What a reload applies while the mode stays the same, apart from `auth.authz`. */
+/** The settings besides `auth.authz` that a reload applies if the mode stays the same. */
 const RELOADED: ReadonlySet<string> = new Set([
   'sources',
   'registries',

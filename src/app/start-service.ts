@@ -136,7 +136,7 @@ export async function drain(app: NestExpressApplication, noticeMs: number): Prom
   await app.close();
 }
 
-// Patches the prototype of all responses, so that responses to requests in flight get the header too.
+// Patches the prototype of all responses, so that even responses to requests in flight get the header.
 function closeWithAnswers({ response }: Express): void {
   const writeHead = response.writeHead;
   response.writeHead = function (this: typeof response, ...head: Parameters<typeof writeHead>) {

@@ -35,7 +35,7 @@ const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
 /** The header record: the names of the columns (RFC 4180). */
 export const CSV_HEAD = recordOf(Object.keys(COLUMNS));
 
-/** Returns an event as a CSV record; values other than text become JSON. */
+/** Returns an event as a CSV record; values that are not text become JSON. */
 export function csvRecord(event: AuditEventAnswer): string {
   return recordOf(
     Object.values(COLUMNS).map((read: (of: AuditEventAnswer) => unknown) => {

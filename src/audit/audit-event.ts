@@ -114,7 +114,7 @@ export type Publisher = Pick<AuditActor, 'subject' | 'issuer' | 'name' | 'client
 export function actorOf(caller: Caller | undefined, roles: readonly string[]): AuditActor {
   const { issuer = null, subject = null } = (caller && identityOf(caller)) ?? {};
   return {
-    // Never shortened, because they identify the caller.
+    // These values are never shortened, because they identify the caller.
     subject: subject === null ? null : toStorable(subject),
     issuer: issuer === null ? null : toStorable(issuer),
     ...(caller?.name === undefined ? {} : { name: boundedText(caller.name) }),

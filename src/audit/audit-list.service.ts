@@ -122,11 +122,14 @@ function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: AuditSc
 /** Maximum number of characters in a chunk of a stream; each chunk stays in memory until the client has read it. */
 const MAX_CHUNK_CHARACTERS = 256 * 1_024;
 const EVENTS_PER_CHUNK = 500;
-/** Shorter than the idle timeouts of common proxies. */
+/** Interval of empty lines, shorter than the idle timeouts of common proxies. */
 const KEEP_ALIVE_MS = 30_000;
 const TIMEOUT_MS = 10_000;
 
-/** Maximum duration of a walk, so that a page ends even if the caller sees few of many events. */
+/**
+ * Maximum duration of a walk. Without it, a caller who may see only a few of many events would wait too long for a
+ * page.
+ */
 const WALK_MS = 1_000;
 /** Number of scopes whose decision is cached during a request. */
 const MAX_JUDGED = 10_000;

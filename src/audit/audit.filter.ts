@@ -207,7 +207,7 @@ export class AuditFilter extends ErrorFilter {
   private isRecorded({ status, code, refusedClaims }: ApiError, route: DeclaredRoute | undefined) {
     if (status === 401 || status === 403) return true;
     if (status !== 404 || !route) return null;
-    // On consumer routes, hidden and missing entries are recorded alike.
+    // Hidden and missing entries are recorded alike on consumer routes.
     if (route.loads === 'view') return this.audit.reads ? true : null;
     if (!route.loads && route.audited?.action !== 'access.read') return null;
     return MAY_BE_HIDDEN.has(code) ? refusedClaims !== undefined : null;

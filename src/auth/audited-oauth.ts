@@ -15,7 +15,7 @@ export interface AppliedOAuth {
   readonly providers: readonly AppliedProvider[];
 }
 
-/** Returns `auth.oauth` in the spelling of the configuration file, with digests of the secrets. */
+/** Returns `auth.oauth` as spelled in the configuration file, with digests of the secrets. */
 export async function appliedOAuth({ providers, ...others }: OAuthConfig): Promise<AppliedOAuth> {
   const form = { ...others, providers: await Promise.all(providers.map(appliedProvider)) };
   return JSON.parse(JSON.stringify(form)) as AppliedOAuth;

@@ -63,7 +63,7 @@ export abstract class Authenticator {
   abstract unidentified(): ApiError;
 }
 
-/** For `anonymous` mode: ignores tokens (reference/authentication). */
+/** Ignores tokens, for `anonymous` mode (reference/authentication). */
 export class AnonymousAuthenticator extends Authenticator {
   readonly readsTokens = false;
 
@@ -82,7 +82,7 @@ export class AnonymousAuthenticator extends Authenticator {
   }
 }
 
-/** For `oauth` mode: requires a bearer token that one of the providers accepts (reference/authentication). */
+/** Requires a bearer token that one of the providers accepts, for `oauth` mode (reference/authentication). */
 export class TokenAuthenticator extends Authenticator {
   readonly readsTokens = true;
   private readonly logger = new Logger('auth');

@@ -15,7 +15,7 @@ export interface Caller {
   readonly issuer: string | null;
   /** The client the token was issued to. */
   readonly client?: string;
-  /** The name to show to people (`displayName`). Must not decide anything: it is neither unique nor stable. */
+  /** The name to show to people (`displayName`). Nothing may depend on it, because it is neither unique nor stable. */
   readonly name?: string;
   /** The token's claims, after the provider's `claims` mapping if it has one. */
   readonly claims: Readonly<Record<string, unknown>>;
@@ -48,7 +48,7 @@ export interface AuthenticatedRequest extends Request {
 /**
  * Returns the caller set by the AuthGuard.
  *
- * @throws Error if no caller is set, which is a bug: anonymous requests have a caller too.
+ * @throws Error if no caller is set, which is a bug: even anonymous requests have a caller.
  */
 export function callerOf(context: ExecutionContext): Caller {
   const { caller } = context.switchToHttp().getRequest<AuthenticatedRequest>();

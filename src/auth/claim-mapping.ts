@@ -77,7 +77,7 @@ function translated(
     .flatMap((text) => (values === null ? text : (values.get(text) ?? [])));
 }
 
-/** Returns the text that stands for the `*` of a pattern: at least one character, no `/` (reference/configuration). */
+/** Returns the text that the `*` in a pattern matches: at least one character, no `/` (reference/configuration). */
 function matched(text: string, { before, after }: ClaimPattern): string | undefined {
   if (!text.startsWith(before) || !text.endsWith(after)) return undefined;
   const found = text.slice(before.length, text.length - after.length);

@@ -48,9 +48,9 @@ export interface TokenWithoutGroups {
 }
 
 /**
- * Fetches groups that a provider omits from its tokens (OpenID Connect Core 1.0 §5.3, §5.6.2), with the token as credential.
- * Concurrent lookups of one token share one request, responses are cached, and ProviderLimits apply. Uses only the
- * configured endpoint, never an endpoint named in the token.
+ * Fetches groups that a provider omits from its tokens (OpenID Connect Core 1.0 §5.3, §5.6.2), with the token as
+ * credential. Concurrent lookups of one token share one request, responses are cached, and ProviderLimits apply. Uses
+ * only the configured endpoint, never one that the token specifies.
  */
 export class GroupsFetcher {
   private readonly cached = new LRUCache<string, FetchedGroups | Refused>({

@@ -32,7 +32,7 @@ const VOUCHED_TTL_MS = 24 * 60 * 60_000;
 
 type Answer = Readonly<Record<string, unknown>>;
 
-/** Claims that are read whatever the mapping. */
+/** Claims that are read even if no mapping uses them. */
 const OWN_CLAIMS: ReadonlySet<string> = new Set([
   ...['active', 'iss', 'sub', 'aud', 'exp', 'nbf', 'typ', 'at_hash', 'token_use'],
   ...[...CLIENT_CLAIMS, ...GROUPS_ELSEWHERE],
@@ -75,13 +75,13 @@ export class Introspection {
     return this.vouched.has(tokenDigest(token));
   }
 
-  /** Records that this provider's acceptance decided. */
+  /** Records that this provider accepted the token and so decided. */
   vouchFor(token: string): void {
     this.vouched.set(tokenDigest(token), true);
   }
 
   /**
-   * Returns the caller of a token, or why the token is refused.
+   * Returns the caller that a token identifies, or the reason for refusing it.
    *
    * @param jwt The decoded token; null if it is opaque.
    * @param client Client key of the sender: see `clientKeyOf`.
@@ -149,7 +149,7 @@ export class Introspection {
     return answer;
   }
 
-  /** Returns the claims that decide about the token, name its holder or are mapped. */
+  /** Returns the claims that decide about the token, identify its holder or are mapped. */
   private partRead(answer: Answer): Answer {
     const { claims, displayName } = this.mapping;
     const isRead = (name: string) => OWN_CLAIMS.has(name) || name === displayName || readsClaim(claims, name);

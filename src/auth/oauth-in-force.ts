@@ -39,7 +39,10 @@ export class OAuthInForce {
     this.blocked.replace([...(this.current?.blocked ?? []), ...(next?.blocked ?? [])]);
   }
 
-  /** Brings settings into force that `reloaded` returned. Tokens are judged by them from now on, cached ones too. */
+  /**
+   * Brings settings into force that `reloaded` returned. All tokens are checked by them from now on, including cached
+   * ones.
+   */
   replace(next: OAuthConfig | null): void {
     if (next) this.verifier?.replace(next.providers);
     this.blocked.replace(next?.blocked ?? []);

@@ -51,7 +51,7 @@ describe('a provider that looks private needs allowPrivateIP (reference/explain)
     expect(warningsFor({ issuerUrl, allowPrivateIP: true })).toEqual([]);
   });
 
-  it('names the setting with the address that is contacted', () => {
+  it('includes the setting whose address is contacted', () => {
     const found = warningsFor({
       issuerUrl: 'https://keycloak',
       jwksUrl: 'https://keys.example.com',
@@ -68,7 +68,7 @@ describe('a provider that looks private needs allowPrivateIP (reference/explain)
     ]);
   });
 
-  it('leaves names to a proxy, but not addresses', () => {
+  it('applies to addresses, but not to names that a proxy resolves', () => {
     expect(warningsFor({ issuerUrl: 'https://keycloak' }, PROXY)).toEqual([]);
     expect(warningsFor({ issuerUrl: 'https://10.0.0.1' }, PROXY)).toHaveLength(1);
   });

@@ -133,7 +133,7 @@ async function findGroups(
 ): Promise<string> {
   const url =
     'url' in groups ? groups.url : await discoverEndpoint('userinfo_endpoint', issuerUrl, http, insecureUrls);
-  // Without a caller's token, an error response is the best possible outcome.
+  // No caller's token is available here, so an error response is the best possible outcome.
   await http.getJson(url).catch((error: unknown) => {
     if (!(error instanceof ProviderUnavailable) || !error.answered) throw error;
   });

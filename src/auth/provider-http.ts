@@ -26,7 +26,7 @@ export class ProviderUnavailable extends Error {
 
   /**
    * @param status The unexpected HTTP status, if that was the problem.
-   * @param answered Whether the provider responded at all.
+   * @param answered Whether the provider sent any response.
    */
   constructor(
     message: string,

@@ -161,7 +161,7 @@ function fits({ alg, key }: ProviderKey, expected: string): boolean {
 export type DiscoveredEndpoint = 'jwks_uri' | 'userinfo_endpoint';
 
 /**
- * Finds an endpoint by OpenID Connect Discovery 1.0 (§4). Refuses a document that names another issuer (§4.3).
+ * Finds an endpoint by OpenID Connect Discovery 1.0 (§4). Refuses a document with another issuer (§4.3).
  *
  * @throws ProviderUnavailable
  */

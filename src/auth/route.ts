@@ -40,8 +40,8 @@ const METHODS = { GET: Get, POST: Post, PUT: Put, PATCH: Patch, DELETE: Delete, 
 export type RouteAccess = 'public' | 'caller' | 'anyRole' | Role | 'registryListing';
 
 /**
- * How a route uses the resource it names: `change` requires it to be writable; `put` may also create it; `upload` adds
- * the content of a version, which may be held for it.
+ * How a route uses the resource in its path: `change` requires it to be writable; `put` may also create it; `upload`
+ * adds the content of a version, which may be held for it.
  */
 export type ResourceUse = 'read' | 'change' | 'put' | 'upload';
 
@@ -64,7 +64,7 @@ export type Loads = 'view' | 'publisher' | NamedResource;
 
 export interface AuditDeclaration {
   readonly action: AuditAction;
-  /** For consumer routes: the type of the entry in the path. */
+  /** The type of the entry in the path, for consumer routes. */
   readonly entryType?: EntryType | undefined;
 }
 
@@ -92,11 +92,11 @@ interface RouteBehavior {
   readonly loads?: Loads;
   /** If absent, bodies are neither inflated nor parsed. */
   readonly body?: RouteBody;
-  /** The status of a response whose handler sets none; 200, or 204 without an answer, if absent. */
+  /** The status of a response whose handler sets none; if absent, 200, or 204 for a route without a response body. */
   readonly status?: number;
   /** A consumer route of this kind needs a token only where a GET would (reference/access, reference/mcp). */
   readonly writesNothing?: true | WritesNothing;
-  /** The response may take a long time, always or unless the request is paged. Few such requests run at once. */
+  /** The response may take a long time, always or unless the request is paged. Few such requests run at a time. */
   readonly mayBeLong?: LongWhen;
   /**
    * Accepts a token as the password of `Basic`, and offers it in a 401: Git sends no other credentials
@@ -107,7 +107,7 @@ interface RouteBehavior {
 
 /** The description of a route in the OpenAPI document. */
 export interface RouteDocumentation {
-  /** Never changes. */
+  /** The ID must never change. */
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;

@@ -36,7 +36,7 @@ it('maps the token again by the provider with the same name, issuer and audience
     [[], {}],
   ] as [ProviderConfig[], object][])
     expect([providers, claimsUnder(providers, caller)]).toEqual([providers, expected]);
-  // Without a token, the claims are already those that the rules compare.
+  // The claims of a caller without a token need no mapping.
   expect(claimsUnder([], { claims: { team: 'red' } })).toEqual({ team: 'red' });
 });
 

@@ -101,7 +101,7 @@ describe('a JWT', () => {
     expect(jwt(refused)).not.toBeNull();
   });
 
-  it('must name its issuer exactly, trailing slash included', () => {
+  it('must have the exact issuer, including a trailing slash', () => {
     const slashed = { ...expected, issuerUrl: `${issuerUrl}/` };
     const from = (iss: string) => checkOf(jwtRefusal({ ...GOOD, iss }, slashed, NOW_S * 1000));
     expect([from(`${issuerUrl}/`), from(issuerUrl), from(`${issuerUrl}//`)]).toEqual([
@@ -112,7 +112,7 @@ describe('a JWT', () => {
   });
 });
 
-it('a refusal has the expected and the received value', () => {
+it('a refusal contains the expected and the received value', () => {
   expect(jwt({ aud: ['account', 'a\nb'] })).toEqual({
     reason: 'the audience does not match',
     expected: 'registry',
@@ -186,7 +186,7 @@ describe('the display name', () => {
     undefined,
   ])('is not taken from %j', (name) => expect(displayName(name)).toBeUndefined());
 
-  it('comes from the raw claims, whatever is mapped', () => {
+  it('comes from the raw claims, even if the provider has a mapping', () => {
     const named = (claims: Claims, held: Claims, nameClaim = 'name') =>
       callerOfClaims(claims, { ...PROVIDER, displayName: nameClaim }, held).name;
     expect(named({ sub: 'a', name: 'Ann' }, { sub: 'a' })).toBe('Ann');

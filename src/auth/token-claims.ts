@@ -160,7 +160,7 @@ export function subjectIn(claims: Claims): string | undefined {
   return nonEmpty(claims['sub']) ?? clientNamedIn(claims);
 }
 
-/** Returns the client a token was issued to, if it names one. */
+/** Returns the client a token was issued to, if it has one. */
 export function clientNamedIn(claims: Claims): string | undefined {
   return CLIENT_CLAIMS.map((name) => nonEmpty(claims[name])).find((client) => client !== undefined);
 }
@@ -244,8 +244,8 @@ function timeRefusal({ exp, nbf }: Claims, toleranceMs: number, nowMs: number): 
 }
 
 /**
- * Maximum length of a subject in bytes: that of a SPIFFE ID, the longest that any kind of provider issues. The database
- * stores and indexes whole subjects.
+ * Maximum length of a subject in bytes: the length of a SPIFFE ID, the longest that any kind of provider issues. The
+ * database stores and indexes whole subjects.
  */
 export const MAX_SUBJECT_BYTES = 2_048;
 
@@ -289,7 +289,7 @@ function readPart(part: string | undefined): Record<string, unknown> | null {
 }
 
 /**
- * Returns why a JWT must not be sent to a provider's introspection endpoint; null if it may be sent. A token that names its
+ * Returns why a JWT must not be sent to a provider's introspection endpoint; null if it may be sent. A token with an
  * issuer is sent only to that provider, so no other provider sees it. A token with the wrong type or a past expiry is
  * refused without a request. Lightweight tokens, which lack `aud` and `sub`, are sent: the response has them.
  */

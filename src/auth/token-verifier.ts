@@ -210,7 +210,7 @@ export class TokenVerifier {
     return outcomes;
   }
 
-  /** Returns the providers to ask about a token. One that does not name its issuer is routed by `tokenPrefix`. */
+  /** Returns the providers to ask about a token. A token without an issuer is routed by `tokenPrefix`. */
   private introspecting(token: string, jwt: UnverifiedJwt | null) {
     const all = this.providers.flatMap(({ config, connection: { introspection }, callers }) =>
       introspection ? [{ config, introspection, callers }] : [],

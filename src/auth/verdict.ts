@@ -58,7 +58,7 @@ export interface CheckedToken {
 
 type Unverified = ProviderUnavailable | ProviderLimitExceeded | NoSubject | ClaimsIncomplete;
 
-/** Runs one check. An error that does not decide about the token becomes its result. */
+/** Runs one check. An error that does not settle whether the token is valid becomes the result. */
 export async function runCheck(check: TokenCheck): Promise<CheckedToken> {
   try {
     return { check, result: check.refusal ?? (await check.run()) };

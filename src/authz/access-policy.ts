@@ -50,7 +50,7 @@ function matchedRules(held: Readonly<Record<string, unknown>>, rules: RoleRules)
   return Object.fromEntries(ROLES.map((role) => [role, matched(role)])) as Record<Role, Claims[]>;
 }
 
-/** Maximum number of missing claims named in a refusal. */
+/** Maximum number of missing claims listed in a refusal. */
 const MAX_MISSING = 20;
 const MAX_MISSING_LENGTH = 200;
 
@@ -63,49 +63,57 @@ export abstract class AccessPolicy {
 
   /** The caller's roles, in the order of ROLES. */
   abstract rolesOf(caller: Caller): readonly Role[];
-  /** May the caller act in this role? */
+  /** Whether the caller may act in this role. */
   abstract mayAct(caller: Caller, role: Role, record?: Recorder): boolean;
-  /** May the caller list the registries through the admin API? */
+  /** Whether the caller may list the registries through the admin API. */
   abstract mayListRegistries(caller: Caller): boolean;
-  /** May the caller use a registry that has these claims, or see a source or registry that has them through the admin API? */
+  /**
+   * Whether the caller may use a registry with these claims, or see a source or registry with them through the admin
+   * API.
+   */
   abstract mayReach(caller: Caller, required: Claims, record?: Recorder): boolean;
-  /** May a source that the caller configures read files and secrets that require these claims (reference/access)? */
+  /**
+   * Whether a source that the caller configures may read files and secrets that require these claims
+   * (reference/access).
+   */
   abstract mayRead(caller: Caller, required: Claims): boolean;
-  /** Do all callers who see a resource with these claims also cover `required` (reference/access)? */
+  /** Whether all callers who see a resource with these claims also cover `required` (reference/access). */
   abstract keepsWithin(claims: Claims, required: Claims): boolean;
-  /** Does the caller see an entry with these claims through the consumer API? */
+  /** Whether the caller sees an entry with these claims through the consumer API. */
   abstract maySee(caller: Caller, required: Claims, record?: Recorder): boolean;
-  /** Does the caller see every entry, and reach every source and registry, regardless of their claims? */
+  /** Whether the caller sees every entry, and reaches every source and registry, regardless of their claims. */
   abstract seesAll(caller: Caller): boolean;
   /**
-   * May the caller give a source or registry these claims?
+   * Checks that the caller may give a source or registry these claims.
    *
    * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
   abstract checkGrant(caller: Caller, claims: Claims): void;
   /**
-   * May the caller grant these claims to callers without a token, or to publishers through a registry (reference/access)?
+   * Checks that the caller may grant these claims to callers without a token, or to publishers through a registry
+   * (reference/access).
    *
    * @throws ApiError 400 `claims_not_subset`.
    */
   abstract checkDelegation(caller: Caller, claims: Claims): void;
-  /** May the caller see and manage an entry of the managed source through the admin API? */
+  /** Whether the caller may see and manage an entry of the managed source through the admin API. */
   abstract mayManage(caller: Caller, required: Claims, record?: Recorder): boolean;
   /**
-   * May the caller publish an entry with these claims (reference/publishing)?
+   * Checks that the caller may publish an entry with these claims (reference/publishing).
    *
    * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
   abstract checkPublish(caller: Caller, claims: Claims, record?: Recorder): void;
   /**
-   * May the caller replace the claims of an entry that they manage with these (reference/publishing)? `{}` clears the claims.
+   * Checks that the caller may replace the claims of an entry that they manage with these (reference/publishing). `{}`
+   * clears the claims.
    *
    * @throws ApiError 400 `claims_required`, `claims_not_subset`.
    */
   abstract checkRelabel(caller: Caller, claims: Claims): void;
-  /** Do the rules for reserved names (`managed.names`, reference/publishing) apply to the caller? */
+  /** Whether the rules for reserved names (`managed.names`, reference/publishing) apply to the caller. */
   abstract isBoundByNames(caller: Caller): boolean;
-  /** Does a later version published without claims inherit the claims of the first version (reference/access)? */
+  /** Whether a later version published without claims inherits the claims of the first version (reference/access). */
   abstract inheritsClaims(caller: Caller): boolean;
   /**
    * A cache key for everything `maySee` depends on: callers with equal keys see the same entries.
@@ -126,7 +134,7 @@ abstract class OpenPolicy extends AccessPolicy {
     return true;
   }
 
-  // Checked in these modes too, because sources remain stored when the mode changes.
+  // Even these modes check it, because sources remain stored when the mode changes.
   keepsWithin(claims: Claims, required: Claims): boolean {
     return implies(claims, required, 'all');
   }

@@ -16,7 +16,7 @@ export class AppliedAuthorization {
   @Column({ name: 'oauth_form', type: 'jsonb', nullable: true })
   oauth: AppliedOAuth | null;
 
-  /** `admission` of the configuration; null before it was first applied. */
+  /** The configured `admission`; null before it was first applied. */
   @Column({ name: 'admission_form', type: 'jsonb', nullable: true })
   admission: object | null;
 }

@@ -158,7 +158,7 @@ window page as ${PAGE_WINDOW}`,
   return rows.filter(isVersion);
 }
 
-/** Like `blockedVersions`, for plugins whose content starts servers. */
+/** Works like `blockedVersions`, for plugins whose content starts servers. */
 export async function blockedPlugins(
   sql: ViewSql,
   visible: readonly BlockedClaims[],

@@ -67,7 +67,7 @@ interface ReadResult {
 @Injectable()
 export class CatalogService {
   private readonly pending = new SharedReads<string, ReadResult>();
-  /** By cache key, for configurations that are too long to cache. */
+  /** Counts of omitted servers by cache key, for configurations that are too long to cache. */
   private readonly longConfigs = new LRUCache<string, OmittedCount>({ max: MAX_LONG_CONFIGS });
   /** Callers who recently read large pages: only one of them reads at a time (docs/decisions/017-large-pages.md). */
   private readonly largeReaders = new LRUCache<string, true>(LARGE_READERS);
@@ -137,7 +137,10 @@ export class CatalogService {
     );
   }
 
-  /** Returns the Atom feed of the view (reference/client-config). Its statement sorts the whole view, so few run at once. */
+  /**
+   * Returns the Atom feed of the view (reference/client-config). Its statement sorts the whole view, so few run at a
+   * time.
+   */
   async feed(access: VerifiedAccess): Promise<CachedJson> {
     const request = { page: 'feed', registry: access.registryName } as const;
     return (

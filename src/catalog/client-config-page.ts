@@ -22,7 +22,7 @@ import type { ListFilter, Position } from './list-request.js';
 import { type PageBody, type RowsPerName, type VersionRow, withinPage } from './page-body.js';
 import { visiblePlugins } from './plugin-servers.queries.js';
 
-/** Limits of a configuration that is built in memory and cached; the documents count too. A longer one is streamed. */
+/** Limits of a configuration that is built in memory and cached, including its documents. A longer one is streamed. */
 const MAX_SERVERS = 10_000;
 const MAX_CHARACTERS = 16 * 1_024 * 1_024;
 /** Limits of a page, besides its size. */
@@ -123,8 +123,8 @@ export class ConfigReader {
     return { parts, characters, next: following ? { kind: following, after: null } : null };
   }
 
-  // A deny-list must not block listed servers, whatever their names. Plugins are not considered: any publisher of a
-  // plugin could lift a denial with the same command.
+  // A deny-list must not block listed servers under any name. Plugins are not considered: any publisher of a plugin
+  // could lift a denial with the same command.
   private listedKeys(
     sql: ViewSql,
     request: ConfigRequest,

@@ -51,7 +51,7 @@ export class EntrySearchQuery {
    */
   @MayBeEmpty() @IsFlag() dated?: string;
 
-  /** `true`: if no entry has all words of `q`, those that have some of them; by relevance, the best first */
+  /** `true`: if no entry has all words of `q`, returns entries with some of them; by relevance, the best first */
   @MayBeEmpty() @IsFlag() partial?: string;
 
   @ApiPropertyOptional({ default: 'relevance' }) @MayBeEmpty() @IsIn(SORTS) sort?: Sort | '';

@@ -96,7 +96,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, MAX_TEXT) : '';
 }
 
-/** A name-based UUID: stable, whatever the server's address. */
+/** A name-based UUID, which does not depend on the server's address. */
 function uuidOf(...names: readonly string[]): string {
   const hex = createHash('sha256').update(JSON.stringify(names)).digest('hex');
   return `urn:uuid:${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

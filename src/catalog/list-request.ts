@@ -76,7 +76,7 @@ class VersionsCursor {
 
 const VERSIONS = 'versions';
 
-/** @throws ApiError 400 `invalid_cursor`, also for a cursor that belongs to another name. */
+/** @throws ApiError 400 `invalid_cursor`, even for a cursor that belongs to another name. */
 export function versionsRequest(name: string, query: VersionsQuery): VersionsRequest {
   if (!query.cursor) return { includeDeleted: includesDeleted(query), after: null };
   const state = decodeCursor(VERSIONS, query.cursor, hasShape(VersionsCursor));

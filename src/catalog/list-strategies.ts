@@ -14,7 +14,7 @@ import type { ListedNames, ListPart } from './search-index/entry-scan.js';
 const MAX_PARTITION_SCANS = 40;
 /** If the share of visible entries is below this value, any view is read by partition. */
 const MIN_VISIBLE_SHARE = 1 / 8;
-/** Minimum number of entries to read from each partition, or a quarter of the number of names if that is less. */
+/** Minimum number of entries to read from each partition, or a quarter of the number of names if this is less. */
 const MIN_ENTRIES_PER_PARTITION = 64;
 
 /**
@@ -122,7 +122,7 @@ function namesFor(rows: number, type: EntryType, { filter }: ListRequest, rowsPe
   return Math.ceil(Math.min(rows, rows / rowsPerName.expected(type, filter) + SPARE_NAMES) * NAMES_PER_SHOWN);
 }
 
-/** Maximum number of names to read at once. */
+/** Maximum number of names to read in one statement. */
 const MAX_NAMES = 1_000;
 
 /**

@@ -128,7 +128,7 @@ export function isFull(found: readonly FoundVersion[], limit: number): boolean {
   return found.length > limit || found.at(-1)?.document === null;
 }
 
-/** Returns the versions that fit on a page: at least one, whatever its length. */
+/** Returns the versions that fit on a page: at least one, even if it is too long. */
 export function withinPage(found: readonly FoundVersion[]): readonly VersionRow[] {
   const rows: VersionRow[] = [];
   let bytes = 0;

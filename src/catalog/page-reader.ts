@@ -81,7 +81,7 @@ const NOTHING: ScanResult = { places: [], facets: '{"type":{},"tag":{},"transpor
 
 const OTHER_SEARCHES = 'The server is busy with other searches: try again shortly';
 
-/** Runs a search, and answers that it takes too long or that there are too many others. */
+/** Runs a search. Reports if it takes too long or if too many others are waiting. */
 async function limited<Result>(mayBeTooBroad: boolean, search: () => Promise<Result>): Promise<Result> {
   try {
     return await search();

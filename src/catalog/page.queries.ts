@@ -27,7 +27,7 @@ import { firstEntry } from './version.queries.js';
 export interface WalkStep {
   readonly type: EntryType;
   readonly request: ListRequest;
-  /** Number of names to walk over. */
+  /** Number of names that the walk covers. */
   readonly names: number;
   /** Number of entries to read from each partition or source. */
   readonly depth: number;
@@ -101,8 +101,8 @@ select (select "isCurrent" from freshness), progress.reached, 1 as "visibleShare
 }
 
 /**
- * Like `walkByPartition`, but merges the view's sources and tests each entry's claim set. Hidden entries are removed
- * before names are compared, so they shadow nothing.
+ * Works like `walkByPartition`, but merges the view's sources and tests each entry's claim set. Hidden entries are
+ * removed before names are compared, so they shadow nothing.
  */
 export function walkBySource(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;

@@ -55,7 +55,7 @@ export class SearchLimit {
   private tooMany(): ApiError {
     return new ApiError(
       'too_many_requests',
-      `A caller may run at most ${this.limits.searchesPerCaller} searches at once: wait until one ends`,
+      `A caller may run at most ${this.limits.searchesPerCaller} concurrent searches: wait until one ends`,
     );
   }
 }

@@ -98,7 +98,7 @@ const MAX_VERSIONS_PER_STATEMENT = 16;
 export class VersionLoader {
   private readonly loader: DataLoader<VersionRead, Promise<ShownVersion | undefined>, symbol>;
 
-  /** @param statements limits how many statements run at once. */
+  /** @param statements limits how many statements run concurrently. */
   constructor(statements: Semaphore) {
     this.loader = new DataLoader((reads) => readTogether(reads, statements), {
       cache: false,

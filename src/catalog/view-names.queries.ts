@@ -45,8 +45,8 @@ names as materialized (
 ${NAMED}
 select freshness."isCurrent", n.type, n.name, n.source from freshness left join named n on true`;
 
-// Reads the same number of entries from each source. Beyond the smallest of the last names read, entries of other
-// sources may be missing.
+// Reads the same number of entries from each source. The result is complete only up to the smallest of the last names
+// read.
 const PAGE = `
 with ${FRESHNESS},
 ${rankedBy('(select $rankedSources::int[])')},
@@ -73,7 +73,7 @@ select freshness."isCurrent", l.type as "lastType", l.name as "lastName", n.type
 from freshness left join last l on true left join named n on true
 order by n.type, n.name`;
 
-/** Reads the names of a view, by the conditions of the lists (reference/catalog). */
+/** Reads the names of a view under the same conditions as the lists (reference/catalog). */
 @Injectable()
 export class ViewNames {
   constructor(private readonly prepared: PreparedStatements) {}

@@ -25,9 +25,9 @@ interface NamesOfClaims {
   readonly names: readonly string[];
 }
 
-// Grouped by claims, because a caller may see thousands of names through few claim sets. A blocked item counts even if
-// other versions of its name are visible; a removal counts only if the caller no longer sees anything of that name,
-// even if others see a replacement.
+// The rows are grouped by claims, because a caller may see thousands of names through few claim sets. A blocked item
+// counts even if other versions of its name are visible; a removal counts only if the caller no longer sees anything of
+// that name, even if others see a replacement.
 const WITHDRAWN = `
 with ${FRESHNESS},
 blocked as (

@@ -11,7 +11,7 @@ export class ClaimSet {
   @IdColumn('claim_set')
   id: number;
 
-  /** In canonical form. */
+  /** The claims in canonical form. */
   @Column({ type: 'jsonb' })
   claims: Claims;
 
@@ -36,7 +36,7 @@ export class ClaimSetsRepository {
     return claimSet;
   }
 
-  /** Like `findOrCreate` for many claims, in the order of the claims. */
+  /** Works like `findOrCreate` for many claims, and returns the results in the same order. */
   async findOrCreateAll(manager: EntityManager, all: readonly Claims[]): Promise<ClaimSet[]> {
     const texts = all.map((claims) => canonicalClaims(claims));
     const claimSets = await this.lockAll(manager, texts);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../json/json-values.js';
 
-/** A problem with a claims value. `key` names the invalid member; it is absent if the entire value is invalid. */
+/** A problem with a claims value. `key` is the invalid member; it is absent if the entire value is invalid. */
 export interface ClaimsIssue {
   readonly key?: string;
   readonly message: string;
@@ -40,7 +40,7 @@ export function findClaimsIssues(value: unknown): ClaimsIssue[] {
   });
 }
 
-/** Returns the issues as sentences that name the invalid member. */
+/** Returns the issues as sentences that mention the invalid member. */
 export function claimsProblems(value: unknown): string[] {
   return findClaimsIssues(value).map(({ key, message }) =>
     key === undefined ? message : `${JSON.stringify(key)} ${message}`,
@@ -58,7 +58,8 @@ function memberIssue(member: unknown): string | undefined {
 }
 
 /**
- * Is this a plain object? A Date or a Map has no own members and would be mistaken for `{}`, which every caller covers.
+ * Whether this is a plain object. A Date or a Map has no own members and would be mistaken for `{}`, which every caller
+ * covers.
  */
 function isPlainMap(value: unknown): value is Record<string, unknown> {
   if (!isObject(value)) return false;
@@ -129,7 +130,7 @@ function canonicalValue(value: string | readonly string[]): string | string[] {
   return first !== undefined && values.length === 1 ? first : values;
 }
 
-/** Are these claims equivalent? Order and duplicates do not matter. */
+/** Whether these claims are equivalent. Order and duplicates do not matter. */
 export function equalClaims(one: Claims, other: Claims): boolean {
   return canonicalClaims(one) === canonicalClaims(other);
 }

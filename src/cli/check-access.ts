@@ -103,7 +103,7 @@ async function judge(access: OfflineAccess, expected: Expectation): Promise<Expe
   return { name, registry, failures };
 }
 
-/** Returns the caller; undefined if the server refuses them whatever they ask for. */
+/** Returns the caller; undefined if the server refuses all their requests. */
 async function callerOf(
   access: OfflineAccess,
   { tokenFile, ...form }: ExpectedCaller,

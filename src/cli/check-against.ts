@@ -19,7 +19,7 @@ import { OfflineAccess, readKnownSources, type ShownNames } from './offline-acce
 
 const MAX_LINES = 200;
 const MAX_NAMED = 5;
-/** Stands for every name that matches no rule of `managed.names`. */
+/** Represents every name that matches no rule of `managed.names`. */
 const OTHER_NAME = 'any.other/name';
 
 /** Which changes make `check --against` fail (reference/explain). */
@@ -45,7 +45,7 @@ export async function checkAgainst(config: Config, old: Config, failOn: FailOn =
 }
 
 /**
- * Returns every change of access: first changes to settings that affect everyone, then changes for single callers,
+ * Returns every change in access: first changes to settings that affect everyone, then changes for single callers,
  * starting with the least privileged.
  */
 export function changes(before: OfflineAccess, after: OfflineAccess): Change[] {

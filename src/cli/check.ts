@@ -33,7 +33,7 @@ export interface AccessChecks {
   readonly junit?: string;
   /** The previous configuration, used to print whose access changes. */
   readonly against?: string;
-  /** With `against`: the changes that make the check fail. */
+  /** The changes that make the check fail, for `against`. */
   readonly failOn?: FailOn;
   /** Whether to contact the identity providers, the database and the sources. */
   readonly online?: boolean;

@@ -7,10 +7,10 @@ import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import { type ComparedCaller, mayRequireAnyClaim, type ProviderPair } from './compared-callers.js';
 import type { OfflineAccess } from './offline-access.js';
 
-/** One change of somebody's access. */
+/** One change in somebody's access. */
 export interface Change {
   readonly who: string;
-  /** What is gained or lost; `both` if it could be either. A note reports no change of access. */
+  /** What is gained or lost; `both` if it could be either. A note reports no change in access. */
   readonly effect: 'gain' | 'loss' | 'both' | 'note';
   readonly what: string;
   /** A caller whose access changes; absent if a token alone cannot show the change. */
@@ -256,7 +256,7 @@ function hasUnknownClaims(access: OfflineAccess, name: string): boolean {
   return source !== undefined && source.entries === null && !KINDS[source.config.kind].inheritsClaims;
 }
 
-/** The settings other than the filter that decide which entries a source has. */
+/** The settings that decide which entries a source has, apart from the filter. */
 function placeOf({ settings }: SourceConfig): Record<string, unknown> {
   const ignored = ['names', 'review', 'auth', 'tokenFile', 'timeout', 'relistInterval'];
   return Object.fromEntries(Object.entries(settings).filter(([name]) => !ignored.includes(name)));

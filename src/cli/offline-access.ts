@@ -231,7 +231,7 @@ export class OfflineAccess {
     return distinct(this.sourcesOf(registry).flatMap((source) => [...setsOf(source).values()]));
   }
 
-  /** Returns the known entries of a registry's sources, shadowed ones too. */
+  /** Returns the known entries of a registry's sources, including shadowed ones. */
   entriesIn(registry: string): { source: string; name: string; claims: Claims }[] {
     return this.sourcesOf(registry).flatMap(({ name: source, entries }) =>
       (entries ?? []).map(({ type, name, claims }) => ({ source, name: `${type} ${name}`, claims })),

@@ -108,7 +108,7 @@ export async function policy({
   }
 }
 
-/** @throws BadUse with every problem of the file. */
+/** @throws BadUse with every problem in the file. */
 function readTeams(file: string): readonly Team[] {
   const { tree } = parseYamlValue(readFileSync(file, 'utf8'), file);
   const { value, issues } = checkShape(TeamsFile, tree);
@@ -150,7 +150,7 @@ async function filesOf(
     ],
   })
   class CatalogOnly {}
-  // Not initialized: the hooks would start background work that writes to the database.
+  // The application is not initialized, because the hooks would start background work that writes to the database.
   const app = await NestFactory.create(CatalogOnly, { logger: false, abortOnError: false });
   const [views, marketplaces] = [
     app.get(RegistryViews, { strict: false }),
@@ -194,7 +194,7 @@ const FILE_NAMES: ReadonlySet<string> = new Set(
 );
 
 interface Change {
-  /** Below the output folder. */
+  /** The path below the output folder. */
   readonly path: string;
   readonly action: 'write' | 'remove';
 }
@@ -211,7 +211,10 @@ function compare(out: string, wanted: Files): Change[] {
   return changes.sort((one, other) => (one.path < other.path ? -1 : 1));
 }
 
-/** Returns the files that this command may have written: regular files with known names, in folders named like teams. */
+/**
+ * Returns the files that this command may have written: regular files with known names, in folders with the names of
+ * teams.
+ */
 function filesBelow(out: string): ReadonlySet<string> {
   const folders = entriesOf(out).filter((entry) => entry.isDirectory() && isDnsLabel(entry.name));
   return new Set(

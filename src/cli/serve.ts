@@ -73,7 +73,7 @@ class ReloadOnSignal {
       this.logger.warn(`SIGHUP: these changes require a restart: ${waiting.join(', ')}`);
   }
 
-  /** Reads the file in a worker thread: a large file takes seconds, during which this thread answers requests. */
+  /** Reads the file in a worker thread: a large file takes seconds, during which this thread handles requests. */
   private load(): Promise<LoadedConfig | { readonly problems: string }> {
     const thread = new Worker(new URL('./load-config.worker.js', import.meta.url), {
       workerData: { file: this.file, flags: this.flags },
@@ -101,7 +101,8 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   const stopping = new AbortController();
   let isReady = false;
   let stop: () => Promise<void> = async () => undefined;
-  // Load balancers need time to notice that the server is no longer ready. After Ctrl-C in a terminal, nobody does.
+  // Load balancers need time to notice that the server is no longer ready. After Ctrl-C in a terminal, no delay is
+  // needed.
   const notice = config.shutdown.noticeMs ?? (process.stdout.isTTY ? 0 : 5_000);
   const end = (code: number, noticeMs: number) => {
     if (stopping.signal.aborted) return;
@@ -114,7 +115,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
   const version = versionReport(buildReport());
   const metrics = new Metrics().withProcess().withBuild(version);
   const { traces, metrics: isExported } = config.telemetry;
-  // Before the application, because OpenTelemetry instruments what it imports.
+  // Starts before the application, because OpenTelemetry instruments the modules that it imports.
   const openTelemetry = traces || isExported ? await import('../telemetry/opentelemetry/start.js') : null;
   const telemetry = await openTelemetry?.startOpenTelemetry(
     config.telemetry,

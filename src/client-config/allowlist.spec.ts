@@ -310,7 +310,7 @@ const documents = (namespace: string, ways = 4) =>
 const RUNS = inSoak(10_000, 40);
 
 describe.each(CLIENTS)('each entry for %s', (client) => {
-  it('is valid, and allowed by each list or omitted from it, whatever is denied', () => {
+  it('is valid, and each list allows or omits it, even if something is denied', () => {
     fc.assert(
       fc.property(documents('io.acme'), documents('io.old'), (all, denied) => {
         expect(problemsOf(client, all, denied)).toEqual([]);
@@ -319,7 +319,7 @@ describe.each(CLIENTS)('each entry for %s', (client) => {
     );
   });
 
-  it('is refused by each list if it is denied, unless a listed server is the same', () => {
+  it('is refused by each list if it is denied, unless a listed server is identical', () => {
     fc.assert(
       fc.property(documents('io.acme'), documents('io.old', 1), (all, denied) => {
         expect(allowedAlthoughDenied(client, all, denied)).toEqual([]);

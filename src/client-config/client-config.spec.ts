@@ -309,7 +309,7 @@ describe('a document that expands to much more text', () => {
       );
   });
 
-  it('is omitted if it has more than 64 KiB itself, in any member', () => {
+  it('is omitted if any of its members exceeds 64 KiB', () => {
     const { length } = JSON.stringify(remote('https://a.example/', { more: '' }));
     for (const letter of ['x', '\u00e9']) {
       const fits = Math.floor((64 * 1_024 - length) / Buffer.byteLength(letter));
@@ -322,7 +322,7 @@ describe('a document that expands to much more text', () => {
     }
   });
 
-  it('has an entry at realistic lengths', () => {
+  it('has an entry if its lengths are realistic', () => {
     const headers = names(50).map((name) => ({ name, isSecret: true, description: 'y'.repeat(200) }));
     const document = remote('https://a.example/{id}{id}', {
       variables: { id: { value: 'x'.repeat(500) } },
@@ -340,7 +340,7 @@ describe('a document that expands to much more text', () => {
     expect(entryOf('cursor', server({ remotes, packages }))).toBe('invalid_url');
   });
 
-  it('gives inputs of the same name distinct ids', () => {
+  it('gives distinct IDs to inputs with the same name', () => {
     const packageArguments = names(300).map((description) => ({
       type: 'positional',
       valueHint: 'folder',
@@ -425,7 +425,7 @@ describe('Codex', () => {
     expect(config['x-environment']).toMatchObject([{ name: 'token' }, { name: 'X-Key' }]);
   });
 
-  it('passes on no existing variable of the user; values go into the table of the server', () => {
+  it("does not pass on the user's existing variables; the server's table has the values", () => {
     const environmentVariables = [
       { name: 'AWS_SECRET_ACCESS_KEY', ...secret },
       { name: 'MODE', value: 'fast' },

@@ -451,8 +451,8 @@ function originOf(url: string): string {
 }
 
 /**
- * A requirement that no server meets. Codex reads a list without servers as a ban on the servers of plugins too,
- * whatever their own lists say (as of Codex 0.171.0).
+ * A requirement that no server meets. Codex reads a list without servers as a ban that includes the servers of plugins,
+ * regardless of their own lists (as of Codex 0.171.0).
  */
 const NO_SERVER = `\n${stringify({ [CODEX.serversKey]: { none: { identity: { command: { executable: '', args: [] } } } } })}\n`;
 

@@ -99,7 +99,7 @@ function deniedMcpServers(denied: readonly AllowedServer[]): object {
 }
 
 /**
- * Returns an entry that names its transport in `type`, as VS Code and Claude Code expect.
+ * Returns an entry with its transport in `type`, as VS Code and Claude Code expect.
  *
  * @throws Inexpressible
  */
@@ -153,7 +153,7 @@ export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
   inputsKey: 'x-environment',
   input: environmentVariable,
   listed: (connection, entry) => allowedServer(connection, commandOf(entry), true),
-  // Without this setting, users could extend the list in their own settings.
+  // Users could otherwise extend the list in their own settings.
   allowlist: (allowedMcpServers) => ({ allowManagedMcpServersOnly: true, allowedMcpServers }),
   denylist: deniedMcpServers,
 };

@@ -313,7 +313,7 @@ function isUrl(text: string): boolean {
   return username === '' && password === '';
 }
 
-// In an allow-list, a URL without a path matches any path.
+// A URL without a path matches any path in an allow-list.
 function withPath(url: string): string {
   const [, authority = '', rest = ''] = /^(https?:\/\/[^/?#]+)(.*)$/is.exec(url) ?? [];
   return rest.startsWith('/') ? url : `${authority}/${rest}`;
@@ -339,8 +339,8 @@ function headersOf(list: unknown, limit: TextLimit): readonly NamedTemplate[] {
 const REMOTES = new Set(['streamable-http', 'sse']);
 
 /**
- * Returns whether `thv run NAME` can run a server of a registry: ToolHive connects to remotes and starts OCI images, also
- * those that listen on a port (https://docs.stacklok.com/toolhive/guides-cli/run-mcp-servers).
+ * Returns whether `thv run NAME` can run a server of a registry: ToolHive connects to remotes and starts OCI images,
+ * even those that listen on a port (https://docs.stacklok.com/toolhive/guides-cli/run-mcp-servers).
  */
 export function runsInToolHive(document: unknown): boolean {
   return (

@@ -150,7 +150,7 @@ describe('environment variables', () => {
   const withVariable = (type: string, variable: Document) =>
     server(aPackage(type, { environmentVariables: [{ name: 'FIRST', value: '1' }, variable] }));
 
-  it.each(READ_BY_LAUNCHERS)('%s is refused, in containers too', (name) => {
+  it.each(READ_BY_LAUNCHERS)('%s is refused, even in containers', (name) => {
     for (const type of ['npm', 'pypi', 'oci', 'nuget'])
       for (const variable of [{ name }, { name, value: 'x' }, { name, isSecret: true, isRequired: true }])
         expect(entryOf(withVariable(type, variable))).toBe('unsafe_environment_variable');

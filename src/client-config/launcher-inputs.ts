@@ -63,8 +63,8 @@ const NAMES = new Set(
 const PATTERN = /^GO[A-Z]+$|_PROXY$/;
 
 /**
- * Returns whether launchers, runtimes, linkers, shells, proxies or package managers read a variable of this name,
- * whatever its case (reference/client-config). Such a variable can make them run something else, in containers too.
+ * Returns whether launchers, runtimes, linkers, shells, proxies or package managers read a variable with this name, in
+ * any case (reference/client-config). Such a variable can make them run something else, even in containers.
  *
  * @param name consists of ASCII letters, digits and `_`.
  */

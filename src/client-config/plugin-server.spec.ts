@@ -150,7 +150,7 @@ describe('a plugin’s server in an allow-list', () => {
     expect(reasonFor('copilot', config)).toBe(expected);
   });
 
-  it('is omitted alone, with its name', () => {
+  it('is omitted with its name, without affecting other servers', () => {
     const part = new ClientConfig('copilot', 'allowlist').ofPlugin(
       plugin(NPX, run('node a.js'), REMOTE),
       NONE,
@@ -164,7 +164,7 @@ describe('a plugin’s server in an allow-list', () => {
     });
   });
 
-  it('is not listed for Codex without a marketplace, under whose name it knows plugins', () => {
+  it('is not listed for Codex without a marketplace, whose name identifies its plugins', () => {
     expect(new ClientConfig('codex', 'allowlist').kinds).toEqual(['latest']);
     expect(new ClientConfig('codex', 'allowlist', { marketplace: 'acme' }).kinds).toEqual([
       'latest',
@@ -204,7 +204,7 @@ describe('a plugin’s server in a deny-list', () => {
   const config = new ClientConfig('claude-code', 'denylist');
   const denied = (configs: Config[], listed = NONE) => config.deniedPlugin(plugin(...configs), listed);
 
-  it('covers whatever the plugin starts', () => {
+  it('covers everything that the plugin starts', () => {
     expect(denied([run('npx -p evil left-pad'), run('node a.js'), REMOTE])).toEqual({
       deniedMcpServers: [
         { serverCommand: ['npx', '-p', 'evil', 'left-pad'] },
@@ -214,7 +214,7 @@ describe('a plugin’s server in a deny-list', () => {
     });
   });
 
-  it('is omitted if a listed server is the same, or it cannot be written', () => {
+  it('is omitted if a listed server is identical, or if it cannot be written', () => {
     expect(
       denied([LEFT, run('node ${CLAUDE_PLUGIN_ROOT}/a.js')], new Set(config.listedKeys(SERVER))),
     ).toEqual({

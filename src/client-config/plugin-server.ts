@@ -37,9 +37,8 @@ export function allowedConnection({ config, isUncertain }: PluginServer): Server
 }
 
 /**
- * Returns the connections of a plugin's server for a deny-list, whatever the server starts: clients differ in how they
- * read a server with both a URL and a command. Each connection is created when its function is called, which may throw
- * `Inexpressible`.
+ * Returns all connections of a plugin's server for a deny-list, because clients differ in how they read a server with
+ * both a URL and a command. Each connection is created when its function is called, which may throw `Inexpressible`.
  */
 export function startedConnections({ config }: PluginServer): readonly (() => ServerConnection)[] {
   const url = member(config, 'url');
@@ -112,7 +111,7 @@ function packageAfterFlags(command: Launcher, args: readonly string[]): string {
   if (command === 'docker' && rest.shift() !== 'run') throw new Inexpressible('unsafe_runtime_argument');
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (!word.startsWith('-')) {
-      // `dnx` reads options after the package too, up to `--`.
+      // `dnx` even reads options after the package, up to `--`.
       const options =
         command === 'dnx' ? rest.slice(0, rest.includes('--') ? rest.indexOf('--') : rest.length) : [];
       if (options.some((option) => !flags.includes(option)))

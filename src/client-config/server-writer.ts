@@ -22,7 +22,7 @@ export interface TextRules {
   readonly refer: (input: NamedInput) => string;
 }
 
-/** An input with the names by which a configuration refers to it. */
+/** An input, with the names that a configuration uses to refer to it. */
 export interface NamedInput extends Input {
   readonly server: string;
   /** Unique across servers, so that a client that prompts the user never gives one server's input to another. */

@@ -153,7 +153,10 @@ export function groupsLocationOf({ url }: GroupsSettings): GroupsLocation {
 export const INTROSPECTION_USES = ['fallback', 'always'] as const;
 export type IntrospectionUse = (typeof INTROSPECTION_USES)[number];
 
-/** Whether tokens that look like ID tokens are refused (reference/configuration). Access tokens of some providers do, such as Dex. */
+/**
+ * Whether tokens that look like ID tokens are refused (reference/configuration). The access tokens of some providers,
+ * such as Dex, look like that.
+ */
 export const ID_TOKEN_USES = ['refuse', 'accept'] as const;
 export type IdTokenUse = (typeof ID_TOKEN_USES)[number];
 
@@ -189,7 +192,7 @@ export class ProviderSettings {
   @ValidateNested({ each: true })
   @Type(() => ClaimRuleSettings)
   claims?: ClaimRuleSettings[];
-  /** The claim whose value is shown as the caller's name; if absent, none is shown. It decides nothing. */
+  /** The claim whose value is shown as the caller's name; if absent, none is shown. Access does not depend on it. */
   @IsOptional() @IsText() displayName?: string;
   @IsIn(INTROSPECTION_USES) introspection: IntrospectionUse = 'fallback';
   /**
@@ -204,8 +207,8 @@ export class ProviderSettings {
 }
 
 /**
- * reference/configuration: a caller who is refused whatever their token contains. Without an issuer, applies to every
- * provider.
+ * reference/configuration: a caller who is refused whatever their token contains. An item without an issuer applies to
+ * every provider.
  */
 export class BlockedCaller {
   @IsOptional() @IsBaseUrl() issuer?: string;

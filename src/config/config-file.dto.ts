@@ -269,7 +269,7 @@ export class TelemetrySettings {
 
 /** reference/audit: which events are recorded, and for how long. */
 export class AuditSettings {
-  /** Whether reads through the consumer API are recorded too. */
+  /** Whether reads through the consumer API are also recorded. */
   @IsBoolean() reads = false;
   @IsDuration() retention = '90d';
 }
@@ -284,7 +284,7 @@ export class LimitSettings {
   @IsInt() @Min(1) @Max(1_000_000) claimSetsPerSource = 10_000;
   /** Maximum size of a registry file. */
   @IsInt() @Min(1) @Max(512) mebibytesPerFile = 64;
-  /** Stored versions of one entry, deleted ones included. */
+  /** Stored versions of one entry, including deleted ones. */
   @IsInt() @Min(1) @Max(1_000_000) versionsPerEntry = 1_000;
   /** Bytes of the stored documents of one entry, such as `64MiB`. */
   @IsSize('1KiB', '64GiB') bytesPerEntry = '64MiB';

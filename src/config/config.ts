@@ -20,11 +20,12 @@ export interface Flags {
 
 /**
  * The validated configuration from file, environment and flags, with defaults. It is deeply frozen, and paths are
- * absolute. The classes of the file describe its settings (`config-file.dto.ts`); `resolve-config.ts` converts some.
+ * absolute. The classes of the configuration file describe its settings (`config-file.dto.ts`); `resolve-config.ts`
+ * converts some.
  */
 export interface Config extends Settings {
   readonly sources: readonly SourceConfig[];
-  /** In file order. */
+  /** The registries in the order of the file. */
   readonly registries: readonly RegistryConfig[];
   readonly dataDirectory: string;
   /** kubeconfig files from REGISTRY_KUBECONFIG or KUBECONFIG; if empty, see Cluster. */
@@ -48,7 +49,7 @@ export type WebhookConfig = Config['webhooks'][number];
 export type WebhookView = NonNullable<WebhookConfig['as']>;
 export type AdmissionWebhookConfig = Config['admission']['webhooks'][number];
 export type LimitsConfig = Config['limits'];
-/** Members are named as in node-postgres. */
+/** Has the member names of node-postgres. */
 export type DatabaseConfig = NonNullable<Config['database']>;
 
 /**

@@ -21,7 +21,7 @@ const authz = { roles: { superAdmin: [{ role: 'x' }] } };
 describe('the warning about claims that several providers can satisfy', () => {
   const iss = provider.issuerUrl;
 
-  it('names the providers, each path and the remedy', () => {
+  it('lists the providers, each path and the remedy', () => {
     const config = {
       auth: {
         oauth: both,
@@ -70,7 +70,7 @@ describe('the warning about claims that several providers can satisfy', () => {
     ]);
   });
 
-  it('names at most 20 paths', () => {
+  it('lists at most 20 paths', () => {
     const superAdmin = Array.from({ length: 25 }, (_, n) => ({ sub: `s${n}` }));
     const [warning] = warnings({ auth: { oauth: both, authz: { roles: { superAdmin } } } });
     expect(warning).toMatch(/superAdmin\[19\] and 5 more\./);
@@ -128,7 +128,7 @@ describe('the warning about a filter without effect', () => {
     ],
     ['a file source', { file: { path: 'a.json' }, syncPolicy, filter }, []],
     ['a Kubernetes source', { kubernetes: {}, filter }, []],
-  ])('names %s: %j', (_what, source, named) => {
+  ])('mentions %s: %j', (_what, source, named) => {
     const sources = [
       { name: 'other', kubernetes: {} },
       { name: 'made', ...source },
@@ -157,5 +157,5 @@ describe('the warning about sources without claims', () => {
     ],
     ['without rules', { oauth }, []],
     ['in anonymous mode', { mode: 'anonymous', oauth }, []],
-  ])('names them %s', (_what, auth, expected) => expect(warnings({ auth, sources })).toEqual(expected));
+  ])('lists them %s', (_what, auth, expected) => expect(warnings({ auth, sources })).toEqual(expected));
 });

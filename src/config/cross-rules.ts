@@ -8,7 +8,9 @@ import { type Config, oauthInUse } from './config.js';
 import { mayAssert } from './provider-claims.js';
 import { webLogins } from './web-config.js';
 
-/** Checks rules that span sections of the file. Skips members of the wrong type; other checks report them. */
+/**
+ * Checks rules that span sections of the configuration file. Skips members of the wrong type; other checks report them.
+ */
 export function crossIssues(file: Unchecked<ConfigFile>, allowInsecureUrls: boolean): Issue[] {
   return [
     ...managedSources(file.sources),
@@ -59,7 +61,7 @@ function unknownSources(file: Unchecked<ConfigFile>): Issue[] {
   );
 }
 
-// Without identities, publishers and reviewers cannot be distinguished (reference/admission).
+// Publishers and reviewers cannot be distinguished without identities (reference/admission).
 function anonymousReview({ auth, sources }: Unchecked<ConfigFile>): Issue[] {
   if (member(auth, 'mode') !== 'anonymous') return [];
   return [...members(sources, MANAGED_KIND).entries()].flatMap(([position, settings]) =>
@@ -113,7 +115,7 @@ export function sharedClaims({
   const [named, what] = unmapped.length > 0 ? [unmapped, 'any claim'] : [oauth.providers, 'any sub'];
   return [
     `auth.oauth.providers: each of ${named.map(({ name }) => name).join(', ')} may put ${what} into its tokens, ` +
-      `and these claims do not name a provider: ${listed(places)}. ` +
+      `and these claims do not identify a provider: ${listed(places)}. ` +
       "Add iss with the provider's issuerUrl, or map the provider's claims, unless you trust all of these providers",
   ];
 }

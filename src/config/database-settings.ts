@@ -122,7 +122,7 @@ function parametersOf(url: string): URLSearchParams {
 
 function problemOf(error: unknown): string {
   const { code, path } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  if (path !== undefined) return `names a certificate or key file that can't be read (${code}): ${path}`;
+  if (path !== undefined) return `refers to a certificate or key file that can't be read (${code}): ${path}`;
   if (error instanceof Error && error.message.includes('sslrootcert'))
     return 'needs an sslrootcert for sslmode=verify-ca';
   return 'is not a valid PostgreSQL URL; special characters in user and password must be percent-encoded';

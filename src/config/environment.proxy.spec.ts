@@ -7,7 +7,7 @@ const at = (origin: string, username?: string, password = '') => ({
   credentials: username === undefined ? null : { username, password },
 });
 
-describe('the proxies of the environment', () => {
+describe('proxies from the environment', () => {
   it.each<[environment: NodeJS.ProcessEnv, proxy: object]>([
     [{}, none],
     [{ HTTPS_PROXY: '', http_proxy: '', NO_PROXY: '' }, none],

@@ -82,7 +82,7 @@ it('accepts words of any script as synonyms', () => {
   expect(read({}).search.synonyms).toEqual([]);
 });
 
-it('sets limits of the file and keeps defaults for the others', () => {
+it('sets the limits in the file and keeps defaults for the others', () => {
   const limits = { searchesPerCaller: 5, connections: 10 };
   expect(limitsConfig(read({ limits }))).toEqual({
     searchesPerCaller: 5,
@@ -101,7 +101,7 @@ it('sets limits of the file and keeps defaults for the others', () => {
   });
 });
 
-it('a variable overrides a limit of the file', () => {
+it('a variable overrides a limit in the file', () => {
   const environment = { REGISTRY_LIMITS_SEARCHES_PER_CALLER: '7' };
   expect(read({ limits: { searchesPerCaller: 5 } }, environment).limits.searchesPerCaller).toBe(7);
   expect(() => read({}, { REGISTRY_LIMITS_CONNECTIONS: 'many' })).toThrow(

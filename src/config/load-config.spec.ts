@@ -333,13 +333,13 @@ describe('a ConfigurationError', () => {
     ]);
   });
 
-  it('names the file when the file itself is the problem', () => {
+  it('identifies the file when the file itself is the problem', () => {
     expect(refusal(() => loadConfig('/nowhere.yaml', {}, {})).problems).toEqual([
       { path: '/nowhere.yaml', message: 'does not exist' },
     ]);
   });
 
-  it('names the variable or flag that set the value', () => {
+  it('identifies the variable or flag that set the value', () => {
     const environment = { REGISTRY_LOG_LEVEL: 'loud', REGISTRY_DATABASE_PASSWORD: 'hunter2' };
     const { message } = refusal(() => read(base, environment, { authMode: 'none' }));
     expect(message).toContain('auth.mode: must be one of oauth, anonymous (set by --auth-mode)');

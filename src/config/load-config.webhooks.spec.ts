@@ -41,7 +41,7 @@ describe('a webhook', () => {
     expect(read(undefined)).toEqual([]);
   });
 
-  it('may name actions, a view, and two secrets', () => {
+  it('may have actions, a view, and two secrets', () => {
     const two = written('two', `${secretOf(32)}\r\n${secretOf(24)}\n\n`);
     const as = { claims: { org: 'acme', team: ['a', 'b'] }, registry: 'default' };
     const actions = ['entry.*', 'source.sync', '*', 'entry.claims.*', 'entry.added'];
@@ -123,7 +123,7 @@ describe('an admission webhook', () => {
       .admission.webhooks;
   };
 
-  it('by default is asked about everything, within 5 s, and holds on failure', () => {
+  it('by default gets 5 s to respond about everything, and holds on failure', () => {
     const { name, url } = scan;
     const defaults = { on: ['publish', 'sync'], timeoutMs: 5_000, onFailure: 'hold' };
     expect(readAll([scan])).toEqual([{ name, url, secrets: [secretOf(24)], ...defaults }]);

@@ -236,7 +236,7 @@ describe('claims that no mapping can yield are warned about (reference/explain)'
     expect(found()).toEqual(expected);
   });
 
-  it('claims that only several providers together yield', () => {
+  it('even if several providers together could yield them', () => {
     const providers = ['org', 'team'].map((to) => ({
       name: to,
       issuerUrl: `https://${to}.example.com`,

@@ -62,7 +62,7 @@ interface Required {
   readonly arrays: 'all' | 'any';
   /** The consequence if nobody can have the claims. */
   readonly consequence: string;
-  /** Whether `anonymous` and keys can satisfy the claims too. */
+  /** Whether `anonymous` and keys can also satisfy the claims. */
   readonly isForReaders: boolean;
 }
 

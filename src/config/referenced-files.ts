@@ -14,7 +14,7 @@ import { unreadable } from './yaml.js';
 const MAX_BYTES = 1024 * 1024;
 const MAX_LOGO_BYTES = 128 * 1024;
 
-/** The files named in the configuration; `contents` is keyed by absolute path. */
+/** The files that the configuration refers to; `contents` is keyed by absolute path. */
 export interface ReferencedFiles {
   readonly issues: Issue[];
   /** Messages about unreadable files that are needed only later. */
@@ -23,8 +23,9 @@ export interface ReferencedFiles {
 }
 
 /**
- * Reads every secret, certificate and picture named in the configuration. Issues never quote the content. A provider's missing
- * token file causes only a warning, because the file is read when needed (reference/authentication) and may be mounted later.
+ * Reads every secret, certificate and picture that the configuration refers to. Issues never quote the content. A
+ * provider's missing token file causes only a warning, because the file is read when needed (reference/authentication)
+ * and may be mounted later.
  *
  * @param directory The directory of the configuration file. Relative paths are resolved against it.
  */

@@ -9,7 +9,7 @@ export interface RegistryKey {
   readonly digest: string;
   readonly secretFile: string;
   readonly claims: Claims;
-  /** As configured; null if the key never expires. */
+  /** The configured expiry; null if the key never expires. */
   readonly expires: string | null;
 }
 

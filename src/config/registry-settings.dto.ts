@@ -91,7 +91,10 @@ export class RegistrySettings {
 interface RegistrySetting<Written, Read> extends Setting<Read> {
   /** The claims that the setting grants to callers or entries; its author must hold them. */
   readonly grants: (written: Written) => readonly Claims[];
-  /** Whether only callers with `manageRegistries` see it. Otherwise, with `registryListing: readers`, readers do too. */
+  /**
+   * Whether only callers with `manageRegistries` see the setting. Otherwise, readers also see it under
+   * `registryListing: readers`.
+   */
   readonly isForManagers: boolean;
 }
 

@@ -36,7 +36,7 @@ import { REGISTRY_SETTINGS, type RegistryKeySettings } from './registry-settings
 import { webOf } from './web-config.js';
 import { parseSecrets } from './webhook-settings.dto.js';
 
-/** The base for relative paths, and the contents of the files named in the configuration. */
+/** The base for relative paths, and the contents of the files that the configuration refers to. */
 export interface Files {
   readonly directory: string;
   readonly contents: ReadonlyMap<string, string>;

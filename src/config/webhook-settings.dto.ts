@@ -65,7 +65,7 @@ export class AdmissionWebhookItem {
   @IsFileName() secretFile: string;
   @IsArray() @ArrayNotEmpty() @IsIn(ASKED_ABOUT, { each: true }) @ArrayUnique() on: readonly AskedAbout[] =
     ASKED_ABOUT;
-  /** Until the last byte of the response. */
+  /** Time until the last byte of the response. */
   @IsDuration('1s', '30s') timeout = '5s';
   @IsIn(FAILURE_OUTCOMES) onFailure: (typeof FAILURE_OUTCOMES)[number] = 'hold';
 }

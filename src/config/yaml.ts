@@ -78,7 +78,7 @@ export function parseYamlValue(text: string, name: string): YamlTree {
     new ConfigurationError([problemAt(name, counter, message, offset)]);
   if (isTooDeep(text)) throw refuse('is nested too deeply');
   try {
-    // With prettyErrors, messages would quote lines of the file, which may contain secrets.
+    // The option prettyErrors would quote lines of the file, which may contain secrets.
     const document = parseDocument(text, {
       version: '1.2',
       schema: 'core',

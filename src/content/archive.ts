@@ -21,11 +21,11 @@ export const MAX_FILES = 2_048;
 const MAX_LINKS = 8;
 export const MAX_PATH_BYTES = 512;
 /**
- * Maximum number of files and folders in an archive, and maximum bytes of its headers: they take time and memory too.
+ * Maximum number of files and folders in an archive, and maximum bytes of its headers: even these take time and memory.
  */
 const MAX_ENTRIES = 4 * MAX_FILES;
 const MAX_HEADER_BYTES = 8 * 1024 * 1024;
-/** Maximum total characters of the paths kept in memory: those of all files and of all folders above them. */
+/** Maximum total characters of the paths kept in memory: the paths of all files and of the folders above them. */
 const MAX_PATHS_LENGTH = 2 * 1024 * 1024;
 
 const TYPE_MASK = 0o170000;
@@ -56,7 +56,7 @@ export function tooLarge(problem: string): ApiError {
 }
 
 const FOLDER_PREFIX = 'registry-content-';
-/** Longer than a body may take to arrive, and longer than a fetch and the wait for storage. */
+/** Must exceed the time in which a body arrives, and the duration of a fetch and the wait for storage. */
 const LEFTOVER_MS = 60 * 60_000;
 
 /** Removes the folders left by killed servers. */
@@ -75,7 +75,7 @@ export async function inTemporaryFolder<T>(work: (folder: string) => Promise<T>)
 }
 
 /**
- * Unpacks a zip or tar.gz file; its first bytes tell which.
+ * Unpacks a zip or tar.gz file, which it recognizes by the first bytes.
  *
  * @param archive its path.
  * @param unpacked receives the files.
@@ -293,7 +293,7 @@ export class UnpackedFiles {
    * Returns all files, without the archive's single top folder. A hidden top folder, such as `.claude-plugin`, is
    * content and is kept.
    *
-   * @param keepsTop whether any other top folder is kept too.
+   * @param keepsTop whether any other top folder is also kept.
    */
   finish({ keepsTop = false } = {}): IncomingFile[] {
     this.copyLinked();
@@ -352,7 +352,7 @@ export class UnpackedFiles {
   }
 }
 
-/** Whether a file manager created this. */
+/** Whether a file manager created this entry. */
 export function isJunk(path: string): boolean {
   return checkedLength(path)
     .split('/')

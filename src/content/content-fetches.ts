@@ -40,17 +40,17 @@ import { contentProblems } from './skill-file.js';
 const EVERY_MS = 1_000;
 /** How often to look for packages left by a replica with a different host list. */
 const LISTED_EVERY_MS = 60 * 60_000;
-/** Maximum versions fetched at once, per replica and per source. */
+/** Maximum versions fetched at a time, per replica and per source. */
 const MAX_FETCHES = 4;
 const MAX_FETCHES_PER_SOURCE = 2;
 /** Time limit for one version, including all retries of requests. */
 const TIMEOUT_MS = 120_000;
-/** Longer than a fetch and the wait for storage. */
+/** Must exceed the duration of a fetch and the wait for storage. */
 const LEASE_MS = 10 * 60_000;
 const FETCHES_PER_READ = 100;
 const MIN_RETRY_MS = 30_000;
 const MAX_RETRY_MS = 60 * 60_000;
-/** For content that was read and refused: only a different limit or server version can make it valid. */
+/** Pause for content that was read and refused: only a different limit or server version can make it valid. */
 const MAX_REFUSED_RETRY_MS = 24 * 60 * 60_000;
 /** A repository may contain more than the folder that is read. */
 const MAX_REPOSITORY_BYTES = 512 * 1024 * 1024;
@@ -275,7 +275,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
 
   private async fail(id: string, version: FetchedVersion, failure: unknown): Promise<void> {
     const error = asFetchError(failure, false);
-    // In the meantime it was uploaded, removed, or changed, which queues it again.
+    // The content was uploaded or removed in the meantime, or the version changed, which queues it again.
     if (error instanceof Outdated || isGone(error)) return;
     const { packages, attempts, source, type, name, version: named } = version;
     const longestMs = isRefused(error) ? MAX_REFUSED_RETRY_MS : MAX_RETRY_MS;

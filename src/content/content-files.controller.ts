@@ -40,7 +40,7 @@ const PARAMETERS = [
 ] as const;
 const ERRORS = ['invalid_parameter', 'entry_not_found', 'version_not_found'] as const;
 
-/** Maximum file lists in memory at once: with its texts, one takes up to 5 MiB. */
+/** Maximum file lists in memory at a time: with its texts, one takes up to 5 MiB. */
 const MAX_LISTS = 4;
 
 @ApiTags('catalog')
@@ -156,7 +156,7 @@ function found<Value>(value: Value | null): Value {
   return value;
 }
 
-/** At the top level, and small enough to be read at once. */
+/** Matches files at the top level that are small enough to be read in one piece. */
 function isShownAsText({ path, bytes }: ContentTreeFile): boolean {
   return ['skill.md', 'readme.md'].includes(path.toLowerCase()) && bytes <= CHUNK_BYTES;
 }

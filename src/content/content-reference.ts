@@ -17,7 +17,7 @@ export interface GitReference {
 /** An artifact in an OCI registry. */
 export interface OciReference {
   readonly kind: 'oci';
-  /** With its port, if any. */
+  /** The host with its port, if any. */
   readonly host: string;
   readonly repository: string;
   readonly tag: string;

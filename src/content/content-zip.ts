@@ -26,7 +26,7 @@ export async function* zipOf(
     const mode = executable ? EXECUTABLE_FILE : REGULAR_FILE;
     const options = { size: bytes, mode, mtime: FIXED_TIME, forceDosTimestamp: true, compress: false };
     zip.addReadStreamLazy(path, options, (done) => {
-      // In object mode, a stream would read 16 chunks ahead.
+      // A stream in object mode would read 16 chunks ahead.
       input = Readable.from(read(digest), { objectMode: false, highWaterMark: 1 });
       input.on('error', (error) => output.destroy(error));
       done(null, input);

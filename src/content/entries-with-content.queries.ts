@@ -59,7 +59,7 @@ from content_file f join content_blob b on b.digest = f.blob
 where f.tree in (select decode(t, 'hex') from unnest($1::text[]) as t)
 order by f.tree, f.path`;
 
-/** Maximum entries in memory at once, each with up to 2,048 files. */
+/** Maximum entries in memory at a time, each with up to 2,048 files. */
 const ENTRIES_AT_ONCE = 4;
 
 export type ContentType = EntryWithContent['type'];

@@ -1,6 +1,6 @@
 import type { TreeEntry } from '../git/repository-tree.js';
 
-/** The manifest for Claude Code, which other clients read too. */
+/** The manifest for Claude Code, which other clients also read. */
 export const MANIFEST = '.claude-plugin/plugin.json';
 
 /** The folder with the content of a version, in the commit that was read. */

@@ -109,7 +109,7 @@ function unnested(columns: readonly ColumnValues[]): string {
   return `unnest(${columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(', ')})`;
 }
 
-/** Maximum bytes of texts read at once. */
+/** Maximum bytes of texts read in one batch. */
 const MAX_READ_BYTES = 1_024 * 1_024;
 
 /**

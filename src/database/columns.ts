@@ -9,7 +9,7 @@ export function IdColumn(table: string): PropertyDecorator {
   });
 }
 
-/** Like `IdColumn`, but a bigint, for tables that may grow large; node-postgres returns it as a string. */
+/** A bigint variant of `IdColumn` for tables that may grow large; node-postgres returns it as a string. */
 export function BigIdColumn(table: string): PropertyDecorator {
   return PrimaryGeneratedColumn('identity', {
     type: 'bigint',

@@ -86,7 +86,7 @@ export function poolOf({ driver }: DataSource): ConnectionPool | undefined {
 /** Shares of the pool's connections that each kind of work may use. */
 const READS = 0.4;
 const CHANGES = 0.2;
-/** As many as one statement reads. */
+/** The number of versions that one statement reads. */
 const VERSIONS = 16;
 
 /**

@@ -38,7 +38,7 @@ function socketsOf({ sockets }: ServerConnections): () => Socket {
 const LOCK_TIMEOUT_MS = 4_000;
 
 /**
- * Settings that our statements rely on, whatever an administrator has set for the server, the database or the
+ * Settings that our statements rely on. They override what an administrator has set for the server, the database or the
  * role. Most are PostgreSQL's defaults; the search path is the schema that has our tables.
  */
 const SESSION_SETTINGS = {

@@ -12,7 +12,7 @@ import { checkServerVersion } from './open-database.js';
 const WHERE = { host: 'db.example', port: 5432, user: 'me', database: 'reg' };
 const failed = (message: string, more: object = {}) => Object.assign(new Error(message), more);
 
-describe('a database start-up error names the database and the remedy', () => {
+describe('a database start-up error includes the database and the remedy', () => {
   it.each([
     [failed('connect ECONNREFUSED', { code: 'ECONNREFUSED' }), 'is not reachable', 'database.port'],
     [

@@ -94,7 +94,7 @@ export async function lockCreation(manager: EntityManager, noun: string): Promis
 }
 
 /**
- * Like `lockForChange`, but for one published entry, with the lock of `enterAdmission`.
+ * Works like `lockForChange` for one published entry, with the lock of `enterAdmission`.
  *
  * @returns the time at which the lock was acquired. Unlike the transaction's start, times read under the lock follow the
  *   order of changes.
@@ -125,7 +125,7 @@ export async function lockBulkWrite(manager: EntityManager, sourceId: number): P
   await advisoryLock(manager, [BULK_WRITE_LOCK, sourceId]);
 }
 
-/** Like `lockBulkWrite`, but returns false immediately if another transaction holds the lock. */
+/** Works like `lockBulkWrite`, but returns false immediately if another transaction holds the lock. */
 export function tryLockBulkWrite(manager: EntityManager, sourceId: number): Promise<boolean> {
   return advisoryLock(manager, [BULK_WRITE_LOCK, sourceId], 'try');
 }
@@ -144,7 +144,7 @@ export async function lockContent(manager: EntityManager): Promise<void> {
   await advisoryLock(manager, CONTENT_LOCK);
 }
 
-/** Like `lockContent`, but returns false immediately if another transaction holds the lock. */
+/** Works like `lockContent`, but returns false immediately if another transaction holds the lock. */
 export function tryLockContent(manager: EntityManager): Promise<boolean> {
   return advisoryLock(manager, CONTENT_LOCK, 'try');
 }

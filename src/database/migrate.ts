@@ -6,8 +6,8 @@ import { DatabaseStartError, isLockConflict } from './database-errors.js';
 /** An arbitrary lock id. It must never change, because replicas that start together queue on this lock. */
 const MIGRATION_LOCK = 7_264_018_531;
 /**
- * The wait for a lock grows by this per attempt, and so does the pause. Readers queue behind a waiting migration, so
- * waits stay short: long enough for PostgreSQL to cancel an autovacuum, which it does after a second.
+ * Both the wait for a lock and the pause grow by this per attempt. Readers queue behind a waiting migration, so waits
+ * stay short: long enough for PostgreSQL to cancel an autovacuum, which it does after a second.
  */
 const STEP_MS = 300;
 const LONGEST_WAIT_MS = 1_200;
@@ -37,7 +37,7 @@ interface LosingMigration {
 /**
  * Applies pending migrations and returns their names. Each runs in a separate transaction: waiting for a lock while
  * holding an earlier migration's locks could deadlock with a replica that still runs the previous version. Safe to call
- * from several replicas at once.
+ * from several replicas concurrently.
  *
  * @param log receives a line when a migration waits for other sessions.
  * @throws DatabaseStartError when the database was migrated by an earlier build or a newer version.

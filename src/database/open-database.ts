@@ -91,7 +91,7 @@ export interface OpenDatabase {
   /** A separate pool, like `readiness`. */
   readonly searches: SearchPool;
   readonly readiness: ReadinessPool;
-  /** Not started yet, because migrations may wait for a busy server. */
+  /** The watch is not started yet, because migrations may wait for a busy server. */
   readonly watch: ResponseWatch;
   /** Limits concurrent use of `dataSource`. */
   readonly semaphores: PoolSemaphores;
@@ -197,7 +197,7 @@ async function openConfigured(
   };
 }
 
-// With sslmode `prefer`, connections use TLS if the server supports it. This is decided once for all connections.
+// Connections with sslmode `prefer` use TLS if the server supports it. This is decided once for all connections.
 async function connectPreferring(
   connection: ConnectionConfig,
   tls: DatabaseTls | undefined,

@@ -35,7 +35,7 @@ export class Polling {
     this.tick();
   }
 
-  /** Like `begin`, but starts with a pause. */
+  /** Works like `begin`, but starts with a pause. */
   beginLater(): void {
     this.timer = setTimeout(() => this.tick(), this.everyMs);
   }

@@ -19,7 +19,7 @@ const PERMIT_TIMEOUT_MS = 2_000;
 export interface SearchContext {
   /** See `Client.callerKey`. */
   readonly callerKey: string;
-  /** In milliseconds, on the `performance.now()` clock. */
+  /** Milliseconds on the `performance.now()` clock. */
   readonly deadline: number;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;

@@ -20,14 +20,14 @@ export interface DatabaseTls {
  * `verify-ca`.
  */
 export function tlsOptions(tls: DatabaseTls | undefined, host: string): false | ConnectionOptions {
-  // As in libpq, a local socket is never encrypted.
+  // A local socket is never encrypted, as in libpq.
   if (!tls || tls.mode === 'disable' || host.startsWith('/')) return false;
   const { mode, rootCert, cert, key } = tls;
   const options: ConnectionOptions = {
     ...(rootCert === undefined ? {} : { ca: rootCert }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
-    // For certificate verification, node-postgres passes host names to Node, but not IP addresses.
+    // node-postgres passes host names to Node for certificate verification, but not IP addresses.
     ...(isIP(host) ? { host } : {}),
   };
   if (mode === 'verify-full') return options;

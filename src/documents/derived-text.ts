@@ -1,6 +1,6 @@
 const MAX_NAME = 64;
 
-/** Returns a name that the schema of skills and plugins accepts; undefined if nothing is left of it, or too much. */
+/** Returns a name that the schema of skills and plugins accepts; undefined if the result is too short or too long. */
 export function documentNameOf(text: string): string | undefined {
   const name = text
     .toLowerCase()
@@ -27,7 +27,7 @@ export function cutAtWord(text: string, limit: number): string {
 /** The limit of the schema of skills and plugins. */
 const MAX_DESCRIPTION = 1_024;
 
-/** Returns a description as a document has it; undefined if there is none. */
+/** Returns a description in the form used in documents; undefined if there is none. */
 export function documentDescriptionOf(value: unknown): string | undefined {
   const text = typeof value === 'string' ? value.replaceAll(/\r\n?/g, '\n').trim() : '';
   return text === '' ? undefined : cutAtWord(text, MAX_DESCRIPTION);

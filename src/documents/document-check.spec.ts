@@ -39,7 +39,7 @@ describe('a published document', () => {
     });
   });
 
-  it('is a skill named by namespace and name, with the status in the document', () => {
+  it('is a skill with its namespace and name, and the status in the document', () => {
     expect(checkDocument('skill', { ...SKILL, status: 'deprecated' }).version).toMatchObject({
       name: 'io.acme/review',
       status: 'deprecated',
@@ -106,7 +106,7 @@ describe('a published document', () => {
     for (const [type] of GOOD) expect(checkDocument(type, value).problems).not.toEqual([]);
   });
 
-  it('gives at most 20 problems, or a text that parses to the document; never an exception', () => {
+  it('gives at most 20 problems or a text that parses to the document, and never throws', () => {
     const keys = fc.constantFrom(
       'name',
       'version',
@@ -147,7 +147,7 @@ describe('a synced document', () => {
     ['"x":[0,"\\ud83d"]', 'x[1]: contains an unpaired surrogate (half a character)', '"x":[0,"\\ud83d\\ude80"]'],
     ['"\\udc00":0', '\udc00: its key contains an unpaired surrogate (half a character)', '"\\ud800\\udc00":0'],
     ['"x":[-1e400]', 'x[0]: is a number that is too large', '"x":[-1e308]'],
-    [`"x":[${'0,'.repeat(19_994)}0]`, 'has more than 20000 values, objects and lists included', `"x":[${'0,'.repeat(19_993)}0]`],
+    [`"x":[${'0,'.repeat(19_994)}0]`, 'has more than 20000 values, including objects and lists', `"x":[${'0,'.repeat(19_993)}0]`],
   ])('must be readable for every client, like a published one: %.40s', (member, problem, twin) => {
     const given = (more: string) => `{"$schema":"https://x.example","name":"io.acme/a","description":"d","version":"1",${more}}`;
     const problems = (more: string) => {

@@ -141,7 +141,7 @@ class Walker implements WalkResult {
 
 /** The text of a synced document. */
 export interface SyncedText {
-  /** Without white space between tokens, no longer than the limit; stored unchanged. */
+  /** The document without white space between tokens, no longer than the limit; stored unchanged. */
   readonly text: string;
   /** The number of keys, counting duplicates. */
   readonly keys: number;
@@ -192,7 +192,7 @@ export function checkDocument(type: EntryType, document: unknown, sourceText?: S
 
 const TOO_MANY_VALUES: DocumentProblem = {
   path: '',
-  message: `has more than ${MAX_DOCUMENT_VALUES} values, objects and lists included`,
+  message: `has more than ${MAX_DOCUMENT_VALUES} values, including objects and lists`,
 };
 
 /**

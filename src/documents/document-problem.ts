@@ -34,7 +34,7 @@ export function withArticle(type: string): string {
 export const MAX_DOCUMENT_BYTES = 1024 * 1024;
 /** The maximum nesting depth of arrays and objects. */
 export const MAX_DEPTH = 100;
-/** The maximum number of values, objects and lists included: parsing and checking more would block other requests. */
+/** The maximum number of values, including objects and lists: parsing and checking more would block other requests. */
 export const MAX_DOCUMENT_VALUES = 20_000;
 /** The maximum number of characters in each part of a name. */
 export const MAX_NAME_LENGTH = 255;

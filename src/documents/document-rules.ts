@@ -56,7 +56,7 @@ function staysOnTheWeb(reference: string): boolean {
   return URL.canParse(reference, base) && /^https?:$/.test(new URL(reference, base).protocol);
 }
 
-/** The key of the publisher's block in `_meta`, which `filter.tags` reads too. */
+/** The key of the publisher's block in `_meta`, which `filter.tags` also reads. */
 export const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-provided';
 
 /** Validation of longer documents stops at the first problem: a document can have 300 000 problems. */

@@ -167,7 +167,7 @@ export interface VersionName extends EntryName {
 
 /** One validated version that is about to be stored. */
 export interface IncomingVersion extends VersionName {
-  /** As served, in UTF-8. Any character beyond Latin-1 would make a string take twice the memory. */
+  /** The served text in UTF-8. Any character beyond Latin-1 would make a string take twice the memory. */
   readonly document: Buffer;
   /** SHA-256 of the document. */
   readonly digest: Buffer;
@@ -178,7 +178,8 @@ export interface IncomingVersion extends VersionName {
   readonly statusChangedAt?: Date;
   readonly publishedAt?: Date;
   /**
-   * Whether the upstream registry marks this version as latest; it is then the newest version here too (reference/catalog).
+   * Whether the upstream registry marks this version as latest; it is then also the newest version here
+   * (reference/catalog).
    */
   readonly isUpstreamLatest?: boolean;
   /** The digest of its content, if the content is already stored. */

@@ -6,8 +6,8 @@ const KEPT_CHARACTERS = 55;
 const DIGEST_DIGITS = 8;
 
 /**
- * Returns the name by which clients install a plugin or skill (reference/marketplace): valid in Agent Plugins 1.0 and in every
- * client, and dependent on the entry's name alone. In lower case, because some file systems ignore case.
+ * Returns the name by which clients install a plugin or skill (reference/marketplace): valid in Agent Plugins 1.0 and
+ * in every client, and dependent only on the entry's name. It is in lower case, because some file systems ignore case.
  *
  * @param name `namespace/name`.
  */

@@ -8,7 +8,7 @@ export type Status = 'active' | 'deprecated' | 'deleted' | 'archived';
 /** Every decision that depends on the status of a version. */
 interface StatusRow {
   readonly types: Readonly<Record<EntryType, boolean>>;
-  /** When consumers see a version (reference/catalog). Access explanations use it too. */
+  /** When consumers see a version (reference/catalog). Access explanations also use it. */
   readonly shown: 'always' | 'with include_deleted' | 'never';
   /** A version for which this is false becomes latest only if the entry has no version for which it is true. */
   readonly mayBeLatest: boolean;

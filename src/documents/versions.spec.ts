@@ -74,7 +74,7 @@ describe('the order of versions', () => {
     expect(PAIRS.length).toBeGreaterThanOrEqual(92);
   });
 
-  it.each(PAIRS)('has %j below %j (reference/catalog), regardless of publication order', (older, newer) => {
+  it.each(PAIRS)('puts %j below %j (reference/catalog), regardless of publication order', (older, newer) => {
     expect([older, newer].map(versionProblem)).toEqual([null, null]);
     for (const [first, second] of [
       [AT, AT],
@@ -147,7 +147,7 @@ describe('the order of 200 published versions', () => {
   const compare = (one: string, other: string) => bytes(versionKey(one, AT), versionKey(other, AT));
   const sorted = [...REAL_VERSIONS].sort(compare);
 
-  it('includes all of them, of every kind', () => {
+  it('includes every version of every kind', () => {
     expect(new Set(REAL_VERSIONS).size).toBe(REAL_VERSIONS.length);
     expect(REAL_VERSIONS.length).toBeGreaterThanOrEqual(200);
     expect(REAL_VERSIONS.filter((version) => versionProblem(version) !== null)).toEqual([]);
@@ -226,13 +226,13 @@ describe.each([
     expect(problem(version)).toBeNull();
   });
 
-  it('is checked in linear time: quadratic time would be minutes', () => {
+  it('is checked in linear time; quadratic time would take minutes', () => {
     for (const text of ['1 ', '1.', '1 - ', '1||', '>=1 ', ', ', '-a', 'x.'])
       problem(`${text.repeat(100_000)}!`);
   });
 });
 
-describe('the version of an entry, unlike that of a package,', () => {
+describe('the version of an entry, unlike a package version,', () => {
   it.each(['1.0 beta', 'release 5', '1.0 - beta', 'a || b', 'a/b', '.', '..'])('is not %j', (version) => {
     expect(versionProblem(version)).toMatch(/white space|contains a "\/"|is a path segment/);
     expect(packageVersionProblem(version)).toBeNull();

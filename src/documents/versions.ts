@@ -68,10 +68,10 @@ const COMPARISON = /^(?:\^|~>?|[<>]=?|={1,3}|!=)\s*v?(?:\d|[x*](?![0-9a-z]))/i;
 const SEPARATOR = /\|\||\s-\s|[\s,](?=[\^~<>=!])/;
 
 /**
- * Returns why a string is not valid as the version of an entry, or null. Any string that names one version is valid,
- * semver or not: the server schema of 2025-12-11 forbids ranges and, for packages, "latest"; the official registry
- * (validateVersion in its internal/validators) forbids both for servers and packages. The check ignores case, because
- * "Latest" in a URL could be confused with the alias.
+ * Returns why a string is not valid as the version of an entry, or null. Any string that identifies one version is
+ * valid, even if it is not semver: the server schema of 2025-12-11 forbids ranges and, for packages, "latest"; the
+ * official registry (validateVersion in its internal/validators) forbids both for servers and packages. The check
+ * ignores case, because "Latest" in a URL could be confused with the alias.
  */
 export function versionProblem(version: string): string | null {
   if (/\p{Surrogate}/u.test(version)) return 'contains an unpaired surrogate (half a character)';

@@ -49,7 +49,7 @@ export class StatusBody {
   @IsOptional() @IsStorable() @MaxLength(500) @IsProse() statusMessage?: string;
 }
 
-/** Describes the body where only servers can be named. */
+/** Describes the body of routes that are only for servers. */
 export class ServerStatusBody extends StatusBody {
   @ApiProperty({ enum: [...statusesOf('server')] })
   declare status: string;

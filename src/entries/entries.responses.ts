@@ -116,7 +116,7 @@ export class ManagedVersion {
   /** Absent if the publisher was anonymous. */
   publishedBy?: PublisherAnswer;
 
-  /** For skills and plugins only. */
+  /** Only for skills and plugins. */
   content?: ContentAnswer;
 }
 
@@ -203,7 +203,7 @@ export class ListedVersion {
   @ApiProperty({ format: 'date-time' })
   publishedAt: string;
 
-  /** For skills and plugins only. */
+  /** Only for skills and plugins. */
   content?: ContentAnswer;
 }
 

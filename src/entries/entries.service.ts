@@ -50,7 +50,7 @@ import {
   readStatusRequest,
 } from './publish-request.js';
 
-/** An entry as named in a path; the type has not been checked. */
+/** An entry as it appears in a path; the type has not been checked. */
 export interface EntryPath {
   readonly type: string;
   readonly name: string;
@@ -118,7 +118,7 @@ export class EntriesService {
     return this.publishVersion(caller, request, dryRun, ADMIN_ANSWERS, context);
   }
 
-  /** Like `publish`, but for a parsed request. */
+  /** Works like `publish`, but takes a parsed request. */
   async publishVersion(
     caller: Caller,
     request: PublishRequest,
@@ -194,7 +194,7 @@ export class EntriesService {
   }
 
   /**
-   * Loads the entry that a request names.
+   * Loads the entry that a request is about.
    *
    * @param version must exist if given; `versions` then contains only this version.
    * @throws ApiError 404 if the entry does not exist or the caller may not manage it.
@@ -308,7 +308,7 @@ export class EntriesService {
     };
   }
 
-  /** Like `setStatus`, but returns the entry, loaded like `load`. */
+  /** Works like `setStatus`, but returns the entry as `load` does. */
   async changeStatus(
     caller: Caller,
     path: EntryPath,

@@ -26,7 +26,7 @@ export interface AskedEntries {
 export interface ListedEntryRow extends ListPosition {
   readonly source: string;
   readonly claims: Claims;
-  /** As given for the entry, or for the source whose claims the entry inherits. */
+  /** The claims as given for the entry, or for the source from which the entry inherits them. */
   readonly givenClaims: Claims | null;
   readonly versions: readonly {
     version: string;

@@ -43,7 +43,7 @@ export class EntriesRepository {
     private readonly limit: PartitionLimit,
   ) {}
 
-  /** Returns an entry with its claims and, if it exists, the named version. */
+  /** Returns an entry with its claims and, if it exists, the given version. */
   async findByName(
     { type, name }: EntryName,
     version?: string,
@@ -181,8 +181,8 @@ export interface NewStatus {
 }
 
 /**
- * Sets the status of one version of an entry, or of all, also in documents that contain it. Skips versions that already
- * have this status and message.
+ * Sets the status of one version of an entry, or of all, including the status in documents that contain it. Skips
+ * versions that already have this status and message.
  *
  * @param version null for all versions.
  */

@@ -140,7 +140,7 @@ export const contentState = (mayFetch: string) =>
     'f.version_id = known.id',
   );
 
-/** Like `contentState`, for the held version `i`. */
+/** Works like `contentState`, but for the held version `i`. */
 export const itemContentState = (mayFetch: string) =>
   stateOf(mayFetch, '(select i.content_tree as tree) c', 'f.item_id = i.id');
 

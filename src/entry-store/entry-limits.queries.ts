@@ -8,7 +8,7 @@ import { ENTRY_TYPE_NAMES, versionMapKey, type VersionName } from '../documents/
 import { ApiError } from '../http/errors.js';
 import { SourcePartition } from './entry.entity.js';
 
-/** The versions of one entry, `deleted` ones included. */
+/** The versions of one entry, including `deleted` ones. */
 export interface EntrySize {
   readonly versions: number;
   /** Bytes of the documents. */

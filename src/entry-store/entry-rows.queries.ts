@@ -18,7 +18,7 @@ export interface PublishedEntry {
   /** The claims as given. */
   readonly shownClaims: Claims;
   readonly size: EntrySize;
-  /** Whether it already has the version to be published. */
+  /** Whether the entry already has the version to be published. */
   readonly hasVersion: boolean;
   readonly latest: { readonly status: Status; readonly versionKey: string };
 }
@@ -121,10 +121,10 @@ export async function insertVersion(
 }
 
 /**
- * Increments the revision of a source, which invalidates its cached views and pages in every replica, and stores it with these
- * entries, so that indexes in memory read them again. Whatever writes entries calls it, in the same transaction. The source stays
- * locked until the transaction ends, so revisions follow the order of commits: an index that has read one revision finds all later
- * changes at higher ones.
+ * Increments the revision of a source, which invalidates its cached views and pages in every replica, and stores it
+ * with these entries, so that indexes in memory read them again. All code that writes entries must call it, in the same
+ * transaction. The source stays locked until the transaction ends, so revisions follow the order of commits: an index
+ * that has read one revision finds all later changes at higher ones.
  */
 export async function noteChanged(
   manager: EntityManager,

@@ -31,7 +31,7 @@ export interface Summary {
   readonly installable: boolean;
   /** What can run a server: the clients for which `client-config` can express it, and ToolHive. */
   readonly clients?: readonly ServerClient[];
-  /** As stated by the publisher. */
+  /** The tier that the publisher states, like the stars. */
   readonly tier?: string;
   readonly stars?: number;
   /** The date stated in the document, in RFC 3339. */

@@ -113,7 +113,7 @@ export class RemovedEntry {
   @Timestamp({ name: 'removed_at', default: () => 'now()' })
   removedAt: Date;
 
-  /** The claims of a plugin or skill; null if they are those of the source. */
+  /** The claims of a plugin or skill; null if it has the claims of its source. */
   @Column({ type: 'jsonb', nullable: true })
   claims: Claims | null;
 }

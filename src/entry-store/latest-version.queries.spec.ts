@@ -6,7 +6,7 @@ describe('the election of the latest version', () => {
     ['the newer one', ['active', '12'], ['active', '11']],
     ['a version that is not deleted', ['deprecated', '11'], ['deleted', '12']],
     ['the newer one if both are deleted', ['deleted', '12'], ['deleted', '11']],
-    // In UTF-16 order the rocket would come first.
+    // The rocket would come first in UTF-16 order.
     ['the one with greater bytes', ['active', '\u{1f680}'], ['active', '\uff5a']],
   ] as const)('prefers %s', (_, [status, key], [otherStatus, otherKey]) => {
     const one = { status, versionKey: key };

@@ -54,7 +54,7 @@ export function precedes(one: Electable, other: Electable): boolean {
 type Electable = Pick<EntryVersion, 'status' | 'versionKey'>;
 
 /**
- * Demotes an entry's previous upstream-latest version when the upstream registry names a new one, because incremental
+ * Demotes an entry's previous upstream-latest version when the upstream registry reports a new one, because incremental
  * syncs report only the new one. Skips entries with several upstream-latest versions.
  *
  * @param latest the versions that the upstream registry now marks as latest.

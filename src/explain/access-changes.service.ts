@@ -144,7 +144,7 @@ export class AccessChangesService {
       const had = await this.providers(groups, before, compared.before);
       changes.push(changeOf(compared, groups, had, await this.providers(groups, after, compared.after)));
     }
-    // For entries without claims, which only super-admins see.
+    // Covers entries without claims, which only super-admins see.
     if (changes.every((change) => sizeOf(change) === 0)) {
       const [had, has] = [before, after].map((side) => groups.map((group) => providerIn(group, side)));
       changes.push(changeOf({ sentence: SUPER_ADMINS }, groups, had ?? [], has ?? []));

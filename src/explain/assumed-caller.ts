@@ -39,7 +39,7 @@ export interface Identifying {
   readonly opening: Pick<RegistryConfig, 'anonymousClaims' | 'keys'> | null;
   /** The outcome of the step `token` for a caller without a token whom the registry does not admit. */
   readonly otherwise: StepOutcome;
-  /** Whether any registry that the asker may know about has a key of this name. */
+  /** Whether any registry that the asker may know about has a key with this name. */
   readonly hasKey: (name: string) => boolean | Promise<boolean>;
   /** Whether the asker may know the names of the providers. */
   readonly knowsProviders: boolean;
@@ -48,7 +48,7 @@ export interface Identifying {
 export interface IdentifiedCaller {
   /** Undefined if the request is refused without looking at claims. */
   readonly caller: Caller | undefined;
-  /** Refuses a blocked caller, too. */
+  /** This step also refuses a blocked caller. */
   readonly step: Step;
   /** The token's claims before the mapping, and the provider. */
   readonly token?: { readonly claims: Held; readonly provider: ProviderConfig };

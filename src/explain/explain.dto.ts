@@ -83,7 +83,10 @@ export class CallerMembers implements CallerForm {
   @Type(() => AssumedTokenBody)
   token?: AssumedTokenBody;
 
-  @ApiPropertyOptional({ type: Boolean, description: 'A caller without a token: always true' })
+  @ApiPropertyOptional({
+    type: Boolean,
+    description: 'Ask about a caller without a token; the only allowed value is `true`',
+  })
   @IsOptional()
   @Equals(true, { message: 'must be true' })
   anonymous?: boolean;
@@ -191,7 +194,7 @@ export class ExplainedStep {
 
   @ApiPropertyOptional({
     type: () => [ExplainedMissingClaim],
-    description: 'The values missing for this step alone',
+    description: 'The values missing for this step only',
   })
   missing?: readonly ExplainedMissingClaim[];
 

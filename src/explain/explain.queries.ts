@@ -139,7 +139,7 @@ export interface ClaimSetCount {
 /** Maximum size of the claims in one response, as JSON. */
 const MAX_CLAIMS_BYTES = 4 * 1_024 * 1_024;
 
-/** Where a name is found: a source, and the claim set of its entry there. */
+/** A place where a name is found: a source, and the claim set of its entry there. */
 export interface NamePlace {
   readonly source: number;
   readonly claimSet: number;

@@ -71,7 +71,7 @@ export class ExplainService {
       !asking.isAssumed &&
       steps.some(({ step, outcome, required }) => step === 'gate' && outcome === 'refused' && !required);
     const held = subject?.claims ?? raw?.claims ?? {};
-    // Claim mappings are part of the configuration, which only super-admins may see.
+    // Claim mappings are configured settings, which only super-admins may see.
     const providers = knowsRules(asking.rights) ? (this.oauth.settings?.providers ?? []) : [];
     return {
       answer,

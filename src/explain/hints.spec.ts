@@ -40,11 +40,11 @@ describe('hints', () => {
       [{ step: 'version', outcome: 'refused', because: 'status: deleted' }],
       /include_deleted/,
     ],
-  ])('name %s', (_, held, steps, hint) => {
+  ])('mention %s', (_, held, steps, hint) => {
     expect(hintsFor(held, steps)).toEqual([expect.stringMatching(hint)]);
   });
 
-  it('take little time for very many claims', () => {
+  it('take little time even for very many claims', () => {
     const many = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
     const below = Object.fromEntries(many(5_000, 'k').map((key) => [key, {}]));
     const held = { below, team: [...many(5_000, 'Held'), 'NEEDED1'] };
@@ -59,7 +59,7 @@ describe('hints', () => {
     ['scopes that nothing requires', { scope: 'read write' }, [missing('org', 'a')]],
     ['a similar key that is not required', { Team: 'a' }, [missing('org', 'a')]],
     ['another value', { team: 'b' }, [missing('team', 'a')]],
-  ])('do not name %s', (_, held, steps) => expect(hintsFor(held, steps)).toEqual([]));
+  ])('do not mention %s', (_, held, steps) => expect(hintsFor(held, steps)).toEqual([]));
 });
 
 describe('a hint that the provider does not map a claim', () => {

@@ -22,7 +22,7 @@ const NOTHING: KnownResources = { registry: false, source: false, entry: false }
 
 const ROLES: Readonly<Record<string, Partial<Rights>>> = {
   nobody: {},
-  // With `registryListing: readers`.
+  // The policy has `registryListing: readers`.
   reader: { listsRegistries: true },
   sources: { manageSources: true },
   registries: { manageRegistries: true, listsRegistries: true },

@@ -15,7 +15,7 @@ describe('required claims in a sentence', () => {
     expect(sentenceOf([{ required: required as Claims, arrays }])).toBe(sentence);
   });
 
-  it('names a claim required by both conditions only once', () => {
+  it('mentions a claim required by both conditions only once', () => {
     const one = { required: { org: 'acme' }, arrays: 'all' } as const;
     expect(sentenceOf([one, { required: { org: 'acme', team: 'a' }, arrays: 'all' }])).toBe(
       'org is acme and team is a',

@@ -65,7 +65,7 @@ export class SeeService {
    */
   async explain(asking: Asking, question: Question): Promise<Explained> {
     const { rights, isAssumed } = asking;
-    // For callers without a manage role, nothing is read beyond what the request itself reveals.
+    // Reads nothing beyond what the request itself reveals, if the caller has no manage role.
     const facts = mayAssume(rights)
       ? await this.facts.ofRegistry(question.registry, question.entry)
       : undefined;
@@ -158,7 +158,7 @@ export class SeeService {
       : [{ step: 'content', outcome: 'passed' }];
   }
 
-  /** Names the held versions among those that the asker sees, and may know to be part of the registry. */
+  /** Lists the held versions that the asker sees and may know to be part of the registry. */
   private async admissionSteps(
     { asker }: Asking,
     { facts, isWhole }: KnownRegistry,

@@ -92,7 +92,7 @@ export function judgedStep(
 }
 
 /**
- * Returns the missing values, truncated to a readable length; `because` names the policy for arrays of several values.
+ * Returns the missing values, truncated to a readable length; `because` has the policy for arrays of several values.
  */
 function explainMissing(
   held: Readonly<Record<string, unknown>>,

@@ -81,7 +81,7 @@ export class WhoService {
     for (const { claims, count } of found.claimSets) {
       await slice.pause();
       const access = this.accessTo(registry.shownClaims, claims, count);
-      // With the registry's claims, different claims of entries can require the same.
+      // Different claims of entries can require the same once the registry's claims are added.
       const key = canonicalClaims(access.claims) + access.sentence;
       claimSets.set(key, { ...access, count: count + (claimSets.get(key)?.count ?? 0) });
     }

@@ -140,7 +140,7 @@ export class GitWorkspace {
     await rm(this.directory, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  // Like `git init --bare`, without templates (gitrepository-layout(5)).
+  // Does what `git init --bare` does, without templates (gitrepository-layout(5)).
   private async initialize(): Promise<void> {
     for (const folder of ['objects', 'refs', 'info']) await mkdir(join(this.directory, folder));
     await this.write('HEAD', 'ref: refs/heads/none\n');
@@ -162,7 +162,7 @@ export interface GitConnection {
   readonly protocol: string;
   /** Git settings, including the password. */
   readonly configuration: GitConfiguration;
-  /** Contents of the files that the configuration names, by file name. */
+  /** Contents of the files that the configuration refers to, by file name. */
   readonly files: Readonly<Record<string, string>>;
   readonly secrets: readonly string[];
   /** The proxy's secrets, in every encoding in which they are sent. */
@@ -254,7 +254,7 @@ export class GitConnections {
     if (auth?.privateKeyFile === undefined || auth.knownHostsFile === undefined)
       throw new FetchError('git.auth must have privateKeyFile and knownHostsFile for ssh');
     if (!hasUserName())
-      throw new FetchError('ssh needs an entry for the user id of the server in /etc/passwd');
+      throw new FetchError('ssh needs an entry in /etc/passwd for the user ID that the server runs as');
     const [pinned] = mustBePublic ? await this.addressesOf(repository.host, repository.url) : [];
     const key = await this.files.secret(auth.privateKeyFile, source);
     return {
@@ -322,7 +322,7 @@ function proxySettings({ origin, credentials }: ProxyServer): {
   };
 }
 
-// With NODE_EXTRA_CA_CERTS, git trusts the same authorities as Node; otherwise it trusts the system's.
+// Git trusts the same authorities as Node if NODE_EXTRA_CA_CERTS is set; otherwise it trusts the system's.
 async function trustedAuthorities(): Promise<string | undefined> {
   const file = readEnvironment()['NODE_EXTRA_CA_CERTS'];
   const more = file ? await readFile(file, 'utf8').catch(() => undefined) : undefined;

@@ -20,7 +20,7 @@ export interface GitOptions {
   readonly path: string | undefined;
   /** Kills git and its child processes. */
   readonly signal: AbortSignal;
-  /** Variables beyond those that every command has. */
+  /** Additional variables for this command. */
   readonly env?: Readonly<Record<string, string>>;
   /** Set for commands that read from another server; they also run with a lower priority. */
   readonly limits?: ProcessLimits;
@@ -74,7 +74,7 @@ export class GitProcess {
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
     });
-    // Without descriptors there are no pipes, and `error` is emitted instead of `spawn`.
+    // If descriptors run out, there are no pipes, and `error` is emitted instead of `spawn`.
     await once(child, 'spawn').catch((error: NodeJS.ErrnoException) => {
       // ENOENT may also mean that the directory is missing.
       throw error.code === 'ENOENT' && existsSync(directory) ? new GitMissingError() : error;

@@ -91,7 +91,7 @@ export class GitRemote {
   /** Returns the current commit of the branch, tag or default branch, using `ls-remote`. */
   async remoteCommit(settings: SettingsOf<'git'>): Promise<string> {
     const ref = refOf(settings);
-    // Without these options the server lists all refs, including pull requests.
+    // The server would otherwise list all refs, including pull requests.
     const kind = settings.branch === undefined ? (settings.tag === undefined ? [] : ['--tags']) : ['--heads'];
     const commit = await this.firstCommit([ref], kind);
     if (commit === undefined) throw this.failure(missing(settings));

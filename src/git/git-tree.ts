@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 const MAX_LISTED = 500_000;
 /** Maximum files per request. */
 const FILES_PER_FETCH = 5_000;
-/** Longer than any path that Git stores. */
+/** Exceeds the length of any path that Git stores. */
 const MAX_LINE = 64 * 1024;
 
 const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
@@ -63,7 +63,7 @@ export class GitTree implements RepositoryTree {
         for await (const line of linesOf(output)) {
           count += 1;
           if (count > MAX_LISTED)
-            throw this.remote.failure(`it has more than ${MAX_LISTED} files: name a folder in git.path`);
+            throw this.remote.failure(`it has more than ${MAX_LISTED} files: set git.path to a folder`);
           const entry = entryOf(line, below);
           if (entry) each(entry);
         }

@@ -50,7 +50,7 @@ export interface RepositoryTree {
    */
   readWhole(file: TreeEntry, memory: FileMemory): Promise<{ bytes: Buffer; digest: Buffer }>;
 
-  /** Like `read`, for files of any size. Skips any bytes that `each` leaves unread. */
+  /** Works like `read` for files of any size. Skips any bytes that `each` leaves unread. */
   stream(
     files: readonly TreeEntry[],
     each: (file: TreeEntry, size: number, parts: AsyncIterable<Buffer>) => Promise<void>,

@@ -56,8 +56,9 @@ const FOREIGN_HOST =
   'On a loopback address, the Host header must be an address or a loopback name such as localhost';
 
 /**
- * Whether a page in a browser on this machine may have sent the request, by a name of its own that resolves to loopback
- * (DNS rebinding). Through other addresses, any name is accepted: monitoring and probes use names that only they know.
+ * Whether a page in a browser on this machine may have sent the request, under a name of its own that resolves to
+ * loopback (DNS rebinding). On other addresses, any name is accepted: monitoring and probes use names that only they
+ * know.
  */
 function isRebound(request: IncomingMessage): boolean {
   return (

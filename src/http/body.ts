@@ -20,7 +20,7 @@ const MAX_BODY_BYTES = 1_200 * 1_024;
 /** Larger bodies are parsed in a worker thread. */
 const LARGE_BODY_BYTES = 64 * 1_024;
 
-/** Which part of a body is a document: the member named after its type, or the whole body. */
+/** The part of a body that is a document: the member with the name of its type, or the whole body. */
 export type DocumentIn = 'member' | 'body';
 
 export interface BodyOptions {

@@ -5,8 +5,8 @@ import type { Claims } from '../claims/claims.js';
 const WHERE_TO_ASK = 'POST /v1/access/explain shows which step refused this and what may be missing';
 
 /**
- * Returns the `details` of an error; for 403 the last detail points to access explanations (reference/explain). A 401 has no such
- * hint: explanations need an accepted token too.
+ * Returns the `details` of an error; for 403 the last detail points to access explanations (reference/explain). A 401
+ * has no such hint, because even explanations need an accepted token.
  */
 function refusalDetails(status: number, details: readonly string[]): readonly string[] {
   return status === 403 ? [...details, WHERE_TO_ASK] : details;
@@ -24,7 +24,7 @@ const SENTENCES = {
     invalid_name:
       'The name must be a DNS label: lower-case letters and digits, with hyphens only inside, at most 63 characters',
     kind_immutable: 'The kind of a source cannot be changed: delete the source and create it again',
-    unknown_source: 'The request names a source that does not exist',
+    unknown_source: 'The request refers to a source that does not exist',
     path_not_allowed:
       'Sources created through the API may only read regular files below an adminFileRoots entry whose claims the caller satisfies',
     namespace_not_allowed:

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { IsOptional, IsString, MaxLength } from 'class-validator';
 import { IsPageLimit, IsStorable } from '../validation/decorators.js';
 
-/** Without `limit`, lists are complete, except that a response ends at 1 MiB. */
+/** Lists without `limit` are complete, except that a response ends at 1 MiB. */
 export class AdminListParameters {
   /** `metadata.nextCursor` of the previous page */
   @IsOptional() @IsString() cursor?: string;

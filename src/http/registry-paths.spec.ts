@@ -44,7 +44,7 @@ describe('a request path', () => {
     [`/registry/ide/%0a${KEY}%00`, '/registry/ide/%0a{key}%00'],
     [`/registry/ide/%4b${KEY.slice(1)}`, '/registry/ide/{key}'],
     [`/registry/ide/%${KEY}`, '/registry/ide/%{key}'],
-    // A key that ran into the text beside it.
+    // A key that is joined to the text next to it.
     [`/registry/ide/k${'aA1'.repeat(14)}Z/v0.1`, '/registry/ide/{key}/v0.1'],
     [`/registry/ide/k${'aA1'.repeat(14)}%41-/v0.1`, '/registry/ide/{key}/v0.1'],
     [`/mcp/registry/ide/k/short/v0.1/servers`, '/mcp/registry/ide/k/{key}/v0.1/servers'],
@@ -58,7 +58,7 @@ describe('a request path', () => {
     `/registry/${'a-long-name-'.repeat(4)}of-a-registry/v0.1/servers`,
     '/registry/k/v0.1/servers',
     '/k/v0.1/%',
-  ])('without a key is logged as sent: %s', (target) => {
+  ])('without a key is logged unchanged: %s', (target) => {
     expect(followPath(target, null).pathToLog).toBe(target);
   });
 

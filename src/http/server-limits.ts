@@ -19,9 +19,9 @@ import { ApiError, errorBody, type ErrorCode } from './errors.js';
 import { clientNetwork } from './request-context.js';
 
 /**
- * Length of the listening socket's accept queue. When it is full, the kernel drops new connections, and their clients retry
- * after a second, so it must exceed the number that one client opens at once. Linux caps it at `net.core.somaxconn`, 4,096
- * by default.
+ * Length of the listening socket's accept queue. When it is full, the kernel drops new connections, and their clients
+ * retry after a second, so it must exceed the number that one client opens simultaneously. Linux caps it at
+ * `net.core.somaxconn`, 4,096 by default.
  */
 const BACKLOG = 4_096;
 
@@ -29,7 +29,7 @@ const logger = new Logger('http');
 
 export async function listen(server: Server, { host, port }: Address): Promise<number> {
   await once(server.listen({ port, host, backlog: BACKLOG }), 'listening');
-  // Without file descriptors, a connection cannot be accepted.
+  // No connection can be accepted without file descriptors.
   server.on('error', (error) => logger.warn({ err: error }, 'A connection could not be accepted'));
   return (server.address() as AddressInfo).port;
 }

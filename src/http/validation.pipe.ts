@@ -20,7 +20,10 @@ const MAX_LENGTH = 300;
 /** Metatypes that TypeScript emits for parameters without a class. Validation against them would accept anything. */
 const NO_CLASSES: readonly unknown[] = [undefined, Object, Array, String, Number, Boolean, Promise, Function];
 
-/** Nest's pipe, but keys such as `constructor` are refused, or accepted as claim names, not deleted. */
+/**
+ * Nest's pipe, except that it refuses keys such as `constructor`, or accepts them as claim names, instead of deleting
+ * them.
+ */
 class StrictPipe extends ValidationPipe {
   constructor(forbidNonWhitelisted: boolean, errorOf: (issues: Issue[]) => ApiError) {
     super({

@@ -133,7 +133,7 @@ describe('slicing', () => {
     ]);
   });
 
-  it('counts values, arrays and objects included', () => {
+  it('counts values, including arrays and objects', () => {
     const count = (value: unknown): number =>
       typeof value === 'object' && value !== null
         ? Object.values(value).reduce<number>((sum, item) => sum + count(item), 1)
@@ -168,7 +168,7 @@ describe('slicing', () => {
     expect(() => slice(text)).toThrow(new RepeatedKeyError(path));
   });
 
-  it('finds a list whatever the spelling of its key', () => {
+  it('finds a list with any spelling of its key', () => {
     const { slices } = slice('{"\\u0064ata":{"\\u0073ervers":[1],"skil\\ls":[2]}}');
     expect(slices.map(({ list, text }) => [list, text])).toEqual([['servers', '1']]);
   });

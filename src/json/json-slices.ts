@@ -33,14 +33,14 @@ export interface Slice {
   readonly keys: number;
   /** Nesting depth of its arrays and objects. */
   readonly depth: number;
-  /** Number of its values, arrays and objects included; the values of a repeated key count twice. */
+  /** Number of its values, including arrays and objects; the values of a repeated key count twice. */
   readonly values: number;
 }
 
 const MAX_KEY_BYTES = 64;
 const MAX_SKELETON_DEPTH = 100;
 const MAX_SKELETON_BYTES = 1024 * 1024;
-/** White space included, an element may be this many times the maximum length. */
+/** An element may be this many times the maximum length, including white space. */
 const MAX_SPACED = 4;
 
 /** Matches strings, and white space that can be dropped without joining two numbers or words. */
@@ -58,7 +58,7 @@ const STRINGS_AND_GAPS =
  * @throws RepeatedKeyError when the key of a list, or `data`, is repeated, in any spelling.
  */
 export class JsonSlicer {
-  /** Once `slices()` has ended: the text around the elements, with the sliced arrays empty. */
+  /** The text around the elements, with the sliced arrays empty; complete once `slices()` has ended. */
   skeleton = '';
   /** Number of keys in the skeleton, counted as in a slice. */
   skeletonKeys = 0;
@@ -71,7 +71,7 @@ export class JsonSlicer {
     private readonly lists: readonly string[],
     private readonly maxElementBytes: number,
     /**
-     * Where the lists are: in `data` as in a registry file, or in the root object as in an API response. With `text`, the
+     * The place of the lists: `data` as in a registry file, or the root object as in an API response. For `text`, the
      * only list is the text, and its key is empty.
      */
     private readonly parent: 'data' | 'root' | 'text' = 'data',

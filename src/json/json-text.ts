@@ -52,7 +52,7 @@ export function repeatedKey(text: string, maxLevels = Infinity): string | null {
   return null;
 }
 
-// Matches strings too, to skip digits inside them. Matches whole numbers, so that a long one is read only once.
+// Also matches strings, to skip digits inside them. Matches whole numbers, so that a long one is read only once.
 const STRINGS_AND_NUMBERS = /"(?:[^"\\]|\\.)*"|[-\d][\d.eE+-]*/gs;
 const LONG_INTEGER = /^-?\d{16,}$/;
 
@@ -161,7 +161,7 @@ function memberSpan(text: string, name: string): { start: number; end: number } 
       case 0x22: {
         const opening = position;
         position = endOfString(text, opening);
-        // In an object this string is a key; in an array, a value that the next comma discards.
+        // This string is a key if it is in an object, or a value that the next comma discards if it is in an array.
         if (depth === 1 && start === 0) key = text.slice(opening, position + 1);
         break;
       }

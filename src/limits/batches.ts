@@ -9,7 +9,8 @@ export async function* batches<T>(items: readonly T[], size: number): AsyncGener
 }
 
 /**
- * Like `batches`, but with at most `maxItems` items and weight `maxWeight` per batch, unless a single item is heavier.
+ * Works like `batches`, but with at most `maxItems` items and weight `maxWeight` per batch, unless a single item is
+ * heavier.
  */
 export async function* weighedBatches<T>(
   items: readonly T[],

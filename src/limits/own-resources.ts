@@ -31,7 +31,7 @@ export function isOwnDiskFull(error: unknown): boolean {
   return DISK_FULL.includes(code) || (syscall === 'mkdtemp' && NO_FOLDER.includes(code));
 }
 
-/** Returns what this machine lacks, as a sentence; undefined for other errors. */
+/** Returns a message that names the resource this machine has run out of; undefined for other errors. */
 export function ownShortage(error: unknown): string | undefined {
   if (isOutOfDescriptors(error))
     return 'The server has no file descriptors, processes or threads left: try again shortly';

@@ -1,4 +1,4 @@
-/** No permit became free in time. */
+/** Thrown if no permit became free in time. */
 export class SemaphoreTimeout extends Error {
   override readonly name = 'SemaphoreTimeout';
 }
@@ -74,7 +74,7 @@ export class Semaphore {
     }
   }
 
-  /** Like `acquire`, but without waiting: returns undefined if no permit is free. */
+  /** Works like `acquire`, but does not wait: returns undefined if no permit is free. */
   tryAcquire(): (() => void) | undefined {
     if (this.permits === 0) return undefined;
     this.permits -= 1;

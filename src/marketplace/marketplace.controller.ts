@@ -95,7 +95,7 @@ export class RepositoryController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    // Without a service, the client requests the repository's files directly.
+    // A client that sends no service requests the repository's files directly.
     if (service !== 'git-upload-pack') throw new ApiError('route_not_found');
     await this.uploadPack.send(access, { kind: 'advertisement' }, request.header('git-protocol'), response);
   }

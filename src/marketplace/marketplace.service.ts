@@ -58,7 +58,7 @@ import {
 export const REPOSITORY = 'git/marketplace.git';
 export const ARCHIVES = 'x/marketplace';
 
-/** Part of every key: changes with the format of the tree. */
+/** Part of every key; must change with the format of the tree. */
 const FORMAT = 4;
 /** Maximum plugins per marketplace; each takes about 2 KiB. */
 const MAX_PLUGINS = 10_000;
@@ -73,7 +73,7 @@ const MAX_SERVERS_BYTES = 16 * 1_024 * 1_024;
 /** How long a request waits for its repository. After 120 s, the connection would be closed as idle. */
 const MAX_WAIT_MS = 90_000;
 const STILL_BUILDING = 'The marketplace is still being built: try again shortly';
-/** After a longer wait, the caller's view is verified again. */
+/** The caller's view is verified again after a longer wait. */
 const MAX_UNVERIFIED_MS = 1_000;
 
 /** The marketplace of a view. */
@@ -86,7 +86,7 @@ interface Marketplace {
 /** Serves the plugins and skills that a caller sees as a marketplace (reference/marketplace). */
 @Injectable()
 export class MarketplaceService {
-  /** Maximum number of plugin lists being read at once. */
+  /** Maximum number of plugin lists being read at a time. */
   private readonly reading = new Semaphore(1);
 
   constructor(
@@ -291,7 +291,7 @@ export class MarketplaceService {
       limit: MAX_PLUGINS + 1,
     });
     if (versions.length > MAX_PLUGINS) throw new ApiError('marketplace_too_large');
-    // Without the IDs, which differ between databases.
+    // Omits the IDs: they differ between databases, and equal content must give the same key.
     const contents = versions.map((each) => [each.type, each.name, each.version, each.document, each.tree]);
     const key = createHash('sha256')
       .update(JSON.stringify([FORMAT, settingsOf(access), contents]))

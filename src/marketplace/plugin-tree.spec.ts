@@ -41,7 +41,7 @@ function treeOf(entries: EntryWithFiles[], manifests: Record<string, string> = {
 }
 
 describe('the names of plugins', () => {
-  it('are in order, and belong to no entry if entries of different names share one', () => {
+  it('are in order, and are not used if differently named entries share one', () => {
     expect(namesOf(entry('io.b/y'), entry('io.b/x'))).toEqual(['plugin io-b-x', 'plugin io-b-y']);
     const shared = [entry('io.acme/x-y'), entry('io.acme-x/y')];
     expect(namesOf(...shared, entry('io.b/x'))).toEqual(['plugin io-b-x']);
@@ -49,7 +49,7 @@ describe('the names of plugins', () => {
     expect(namesOf(...shared.slice(1))).toEqual(['plugin io-acme-x-y']);
   });
 
-  it('belong to the plugin if a skill has the same name', () => {
+  it('identify the plugin if a skill has the same name', () => {
     const both = [entry('io.acme/x'), entry('io.acme/x', ['SKILL.md'], { type: 'skill' })];
     expect(namesOf(...both)).toEqual(['plugin io-acme-x']);
     expect(namesOf(...both.toReversed())).toEqual(['plugin io-acme-x']);
@@ -58,7 +58,7 @@ describe('the names of plugins', () => {
 });
 
 describe('the tree of a marketplace', () => {
-  it('has the file of each client, with relative sources', () => {
+  it('has a marketplace file for each client, with relative sources', () => {
     const tree = treeOf([entry('io.acme/deploy')]);
     const plugin = {
       name: 'io-acme-deploy',
@@ -128,13 +128,13 @@ describe('the tree of a marketplace', () => {
     ['servers in its manifest', [CLAUDE], '{"mcpServers":{"a":{"command":"a"}}}'],
     ['skills elsewhere', [CLAUDE], '{"skills":"./other/"}'],
     ['a file of that name, as a folder', ['plugin.json/a'], undefined],
-  ])('has none for a plugin with %s, which clients would then not load', (_, files, manifest = '{}') => {
+  ])('has no manifest for a plugin with %s, or clients would not load it', (_, files, manifest = '{}') => {
     const tree = treeOf([entry('io.acme/x', files)], { [`digest of ${CLAUDE}`]: manifest });
     expect(tree).not.toHaveProperty(['plugins/io-acme-x/plugin.json']);
     expect(tree).toHaveProperty([`plugins/io-acme-x/${CLAUDE}`]);
   });
 
-  it('has none for a plugin whose servers have no translation, which clients would not start beside it', () => {
+  it('has no manifest for a plugin with untranslated servers, or clients would not start them', () => {
     const at = 'plugins/io-acme-x/plugin.json';
     const far = { url: 'https://x.example', headers: { Authorization: '${KEY:-}' } };
     const treeWith = (servers: object) =>
@@ -144,7 +144,7 @@ describe('the tree of a marketplace', () => {
     expect(treeWith({ far, near: { command: 'npx' } })).toHaveProperty([at]);
   });
 
-  it('has both servers files for a plugin with one of them, and keeps both files of the publisher', () => {
+  it('adds the missing servers file of a plugin, and keeps both if the publisher has both', () => {
     const servers = '{"mcpServers":{"one":{"command":"npx","args":["-y","a"]}}}';
     const at = 'plugins/io-acme-x';
     for (const [stored, other, schema] of [
@@ -190,12 +190,12 @@ describe('the tree of a marketplace', () => {
     };
     expect(JSON.parse(textFor(nested(99)))).toHaveProperty('x');
     for (const depth of [100, 120_000]) expect(JSON.parse(textFor(nested(depth)))).not.toHaveProperty('x');
-    // With indentation, it would have megabytes.
+    // Indentation would make it megabytes long.
     const wide = `{"x":${'['.repeat(90)}${'[],'.repeat(20_000)}0${']'.repeat(90)}}`;
     expect(textFor(wide).length).toBeLessThan(wide.length + 200);
   });
 
-  it('has one file for paths that a file system may treat as equal', () => {
+  it('has only one of the files whose paths a file system may treat as equal', () => {
     const tree = treeOf(
       [entry('io.acme/x', ['.Claude-Plugin/Plugin.json', '.cursor-plugin', 'PLUGIN.JSON'])],
       {
@@ -210,7 +210,7 @@ describe('the tree of a marketplace', () => {
     expect(tree['plugins/io-acme-x/plugin.json']).toMatchObject({ name: 'io-acme-x' });
   });
 
-  it('reads the manifests of plugins up to 256 KiB, and no file of a skill', () => {
+  it('reads plugin manifests of up to 256 KiB, and no files of skills', () => {
     const long = { ...file('plugin.json'), bytes: 256 * 1_024 + 1 };
     const plugins = pluginsOf([
       entry('io.acme/x', [CLAUDE, 'README.md'], { files: [file(CLAUDE), file('README.md'), long] }),
@@ -219,7 +219,7 @@ describe('the tree of a marketplace', () => {
     expect(manifestsIn(plugins)).toEqual([file(CLAUDE)]);
   });
 
-  it('reads the smallest files that fit together', () => {
+  it('reads the smallest files, as many as fit', () => {
     const sized = (digest: string, bytes: number) => ({ ...file('plugin.json', digest), bytes });
     const files = [sized('a', 4), sized('b', 5), sized('c', 1), sized('c', 1), sized('d', 4)];
     expect(withinBytes(files, 15)).toEqual(['a', 'b', 'c', 'd']);
@@ -228,7 +228,7 @@ describe('the tree of a marketplace', () => {
     expect(withinBytes(files, 1)).toEqual([]);
   });
 
-  it('does not use the text of one kind for the other', () => {
+  it('does not mix up the texts of manifests and servers files', () => {
     const both = [
       entry('io.acme/x', ['mcp.json'], { files: [file(CLAUDE, 'same'), file('mcp.json', 'same')] }),
     ];

@@ -45,7 +45,7 @@ export function pluginsOf<Entry extends EntryWithContent>(entries: readonly Entr
     .sort((one, other) => (one.pluginName < other.pluginName ? -1 : 1));
 }
 
-/** Where clients look for a plugin's manifest, in lower case. */
+/** Paths where clients look for a plugin's manifest, in lower case. */
 const MANIFESTS: ReadonlySet<string> = new Set([
   '.claude-plugin/plugin.json',
   '.codex-plugin/plugin.json',
@@ -78,7 +78,7 @@ export function serversFilesIn(plugins: readonly MarketplacePlugin[]): EntryFile
 }
 
 /**
- * Returns the smallest files that fit together, by digest. For the others, manifests are generated and servers are not
+ * Returns the smallest files, as many as fit, by digest. For the others, manifests are generated and servers are not
  * translated.
  *
  * @param files those of all plugins, in order; identical files count once for each plugin, because each appears in the
@@ -151,7 +151,7 @@ export function marketplaceTree(
   ];
 }
 
-/** Where clients that read only the marketplace file fetch the plugins. */
+/** The URLs from which clients that read only the marketplace file fetch the plugins. */
 export interface PluginSources {
   /** The URL of the repository. */
   readonly repository: string;

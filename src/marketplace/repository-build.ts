@@ -21,7 +21,7 @@ const CONFIGURATION = `[core]
 	allow = true
 `;
 
-/** 2000-01-01T00:00:00Z. With fixed dates and names, equal trees have equal commits (reference/marketplace). */
+/** 2000-01-01T00:00:00Z. Dates and names are fixed, so that equal trees have equal commits (reference/marketplace). */
 const COMMITTER = 'Registry <registry@localhost> 946684800 +0000';
 const MESSAGE = 'Marketplace\n';
 

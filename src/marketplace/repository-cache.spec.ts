@@ -66,7 +66,7 @@ const git = (directory: string, ...args: string[]) =>
 const directories = () => new Set(readdirSync(folder).map((name) => join(folder, name)));
 const headOf = (directory: string) => git(directory, 'rev-parse', 'main');
 
-it('writes one commit with exactly the given files, which alone determine its ID', async () => {
+it('writes one commit with exactly the given files, whose ID depends only on them', async () => {
   const files = [
     text('a.json', '{}\n'),
     { ...stored('dir/run.sh', 600), executable: true },
@@ -96,7 +96,7 @@ it('writes a repository once for all callers who ask for it', async () => {
   expect(one.reads).toEqual(['a']);
 });
 
-it('stays within the quota by deleting the least recently used repositories that nobody reads', async () => {
+it('stays within the quota by deleting the least recently used repositories without readers', async () => {
   const cache = aCache({ bytes: 1_000 });
   const lease = async (key: string) => cache.lease(plan(key, [stored(key, 400)]), 'caller', WAITING);
   const [one, two] = [await lease('one'), await lease('two')];
@@ -187,7 +187,7 @@ it('shares a build until it ends, however long it takes, even after its first ca
   await slow.begun;
   leaving.abort(new Error('gone'));
   await expect(first).rejects.toThrow('gone');
-  // Longer than any read is shared.
+  // Waits longer than any read is shared.
   await new Promise((resolve) => setTimeout(resolve, 2_500));
   const others = ['first', 'second', 'third'].map((caller) => cache.lease(slow, caller, WAITING));
   slow.go();

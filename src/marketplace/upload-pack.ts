@@ -14,7 +14,7 @@ const MAX_PROCESSES = 16;
 const RESERVED_PROCESSES = 4;
 /** Maximum running and waiting requests per caller. */
 const MAX_PER_CALLER = 32;
-/** Maximum response time, slow readers included. */
+/** Maximum response time, even for slow readers. */
 const MAX_ANSWER_MS = 10 * 60_000;
 /** How long a response continues before the caller's access is checked again. */
 const ADMITTED_MS = 1_000;

@@ -160,7 +160,7 @@ function sentenceIn(text: string): string {
     const message = member(member(JSON.parse(text), 'error'), 'message');
     if (typeof message === 'string') return message;
   } catch {
-    // Not a JSON-RPC error.
+    // This is not a JSON-RPC error.
   }
   return 'The body is not a JSON-RPC message';
 }

@@ -73,7 +73,7 @@ export async function handleMessage(
 ): Promise<McpAnswer> {
   const request = webRequest(headers);
   if (await isLegacyRequest(request, parsedBody)) {
-    // Protocols up to 2025-11-25. The handler below would answer these with event streams.
+    // Protocols up to 2025-11-25. The handler below would respond to these with event streams.
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
     await serverOf(settings, false).connect(transport);
     const response = await transport.handleRequest(request, { parsedBody });

@@ -51,7 +51,7 @@ interface SkillName {
  */
 @Injectable()
 export class Skills {
-  /** By skill and digest of its SKILL.md; null for one that does not follow the Agent Skills specification. */
+  /** Frontmatter by skill and digest of its SKILL.md; null if it does not follow the Agent Skills specification. */
   private readonly frontmatters = new LRUCache<string, { readonly value: Skill['frontmatter'] | null }>({
     maxSize: MAX_CACHED_CHARACTERS,
     sizeCalculation: ({ value }, key) => JSON.stringify(value).length + key.length + 100,

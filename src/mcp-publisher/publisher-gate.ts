@@ -28,7 +28,7 @@ export class PublisherGate {
   ) {}
 
   /**
-   * Checks the role, the registry's gate and the named entry, as `/v1/entries` does.
+   * Checks the role, the registry's gate and the entry, like `/v1/entries`.
    *
    * @param caller null on public routes.
    * @throws ApiError 501 for an unknown registry or a registry without `publishClaims`; otherwise 403 or 404.

@@ -29,8 +29,8 @@ export function useOtherLogin(isAnonymous: boolean): ApiError {
 }
 
 /**
- * Refuses MCP Registry API writes that `PublisherController` does not support, with an error that names the admin API
- * route. The response is the same for every path, so nothing is loaded.
+ * Refuses MCP Registry API writes that `PublisherController` does not support, with an error that mentions the admin
+ * API route. The response is the same for every path, so nothing is loaded.
  */
 @Controller('registry')
 export class UnsupportedWritesController {

@@ -321,7 +321,7 @@ function programsAt(words: readonly string[]): readonly number[] {
   return found;
 }
 
-/** Whether an unknown option may be a short form of one that names packages. */
+/** Whether an unknown option may be a short form of one that specifies packages. */
 function mayName(option: string, { kind, packages, further, files, lines }: PackageLauncher): boolean {
   const naming = [packages, further, files, lines].flatMap((known) => [...(known ?? [])]);
   if (kind === 'oci') return !option.startsWith('--');

@@ -8,7 +8,7 @@ export class MemberPackage {
   @ApiProperty({ enum: PACKAGE_KINDS, enumName: 'PackageKind' })
   readonly registryType: PackageKind;
 
-  /** As written, except that names on PyPI are normalized */
+  /** The name as written, except that PyPI names are normalized */
   @ApiProperty({ example: '@modelcontextprotocol/server-memory' })
   readonly identifier: string;
 
@@ -36,7 +36,7 @@ export class MemberSkill {
 }
 
 export class MemberHook {
-  /** As named by the client, or `monitors` */
+  /** The client's name for the event, or `monitors` */
   @ApiProperty({ example: 'PreToolUse' })
   readonly event: string;
 

@@ -60,7 +60,7 @@ export function searchedToken(text: string): string | null {
   return kind + (kind === 'pypi:' ? normalizedPypi(name) : name.toLowerCase());
 }
 
-/** Whether tokens include this one; a URL also stands for everything below it. */
+/** Whether tokens include this one; a URL also includes everything below it. */
 export function hasToken(tokens: readonly string[] | undefined, token: string): boolean {
   if (!tokens) return false;
   return (

@@ -15,7 +15,7 @@ export interface MemberFile {
   readonly bytes: number;
 }
 
-/** Where clients look for a manifest. */
+/** Paths where clients look for a manifest. */
 const MANIFESTS = [
   '.claude-plugin/plugin.json',
   '.codex-plugin/plugin.json',
@@ -318,7 +318,7 @@ class MembersReader<File extends MemberFile> {
     return undefined;
   }
 
-  /** Keeps the servers of an uncertain file too, for deny-lists; if there are too many, only their names. */
+  /** Also keeps the servers of an uncertain file, for deny-lists; if there are too many, keeps only their names. */
   private keepServers({ configured, isCertain, isFull }: FoundMembers, file: string): void {
     for (const { name, config } of configured) {
       this.serversLength += name.length + JSON.stringify(config).length;

@@ -1,9 +1,9 @@
 import { isDeeperThan } from '../json/json-text.js';
 import { elements, isObject, member } from '../json/json-values.js';
 
-/** Where clients of Agent Plugins look for servers. */
+/** The file in which clients of Agent Plugins look for servers. */
 export const PORTABLE_FILE = 'mcp.json';
-/** Where Claude Code and the clients that adopted its format look for servers. */
+/** The file in which Claude Code and the clients that adopted its format look for servers. */
 export const CLAUDE_FILE = '.mcp.json';
 export type ServersFile = typeof PORTABLE_FILE | typeof CLAUDE_FILE;
 

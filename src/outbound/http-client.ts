@@ -28,7 +28,7 @@ const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
 
 /** Which redirects to follow, and how many in a row. No policy follows a redirect from https to http. */
 const REDIRECT_POLICIES = {
-  /** For responses that are trusted because of their origin. */
+  /** Used for responses that are trusted because of their origin. */
   'same-origin': { limit: 3, limitInWords: 'three' },
   'any-origin': { limit: 5, limitInWords: 'five' },
 } as const;
@@ -127,7 +127,7 @@ export class HttpClient {
   }
 
   /**
-   * Sends a GET request and returns the response, whatever its status.
+   * Sends a GET request and returns the response with any status.
    *
    * @throws OutboundError when no complete response arrives within the limits.
    */
@@ -138,7 +138,7 @@ export class HttpClient {
   /**
    * Fetches a JSON document.
    *
-   * @throws OutboundError also for a status other than 200 and for invalid JSON.
+   * @throws OutboundError even for invalid JSON, or any status except 200.
    */
   async getJson(url: string, options: GetRequest): Promise<unknown> {
     return parseJson(url, await this.get(url, options));
@@ -147,7 +147,7 @@ export class HttpClient {
   /**
    * Posts a form and returns the JSON response. Redirects are not followed: the form may contain a secret.
    *
-   * @throws OutboundError also for a status other than 200 and for invalid JSON.
+   * @throws OutboundError even for invalid JSON, or any status except 200.
    */
   async postForm(
     url: string,
@@ -161,7 +161,7 @@ export class HttpClient {
   /**
    * Posts JSON and returns the JSON response. Redirects are not followed.
    *
-   * @throws OutboundError also for a status other than 200 and for invalid JSON.
+   * @throws OutboundError even for invalid JSON, or any status except 200.
    */
   async postJson(url: string, body: string, options: OutboundRequest): Promise<unknown> {
     const response = await this.respond(url, options, (signal) => this.posted(url, body, options, signal));
@@ -272,7 +272,7 @@ export class HttpClient {
     const send = (reach: AddressReach) =>
       this.send(target, reach, signal, { method: 'GET', headers: authorized(options) });
     const isPrivate = looksPrivate(target);
-    // Requests that stay at their origin reach what the caller named; a proxy resolves names itself.
+    // Requests that stay at their origin reach the host that the caller specified; a proxy resolves names itself.
     if (!options.allowPrivate || options.redirects === 'same-origin' || this.throughProxy(target)) {
       const reach =
         options.allowPrivate && (options.redirects === 'same-origin' || isPrivate) ? 'any' : 'public';
@@ -333,7 +333,7 @@ function authorized({ headers, authorization }: OutboundRequest): Record<string,
   return { ...headers, ...(authorization === undefined ? {} : { authorization }) };
 }
 
-// Hashes the body chunk by chunk, because hashing a large body at once would block the event loop.
+// Hashes the body chunk by chunk, because hashing a large body in one piece would block the event loop.
 async function readAll(
   url: string,
   body: AsyncIterable<Buffer>,

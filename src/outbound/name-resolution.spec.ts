@@ -7,7 +7,7 @@ const failureOf = (hostname: string) =>
   });
 
 it('reports a process that cannot be started to every caller, and tries again the next time', async () => {
-  // Node throws for a NUL, as it does if there is not enough memory for a process.
+  // Node throws for a NUL, just as it throws if there is not enough memory for a process.
   const names = ['a\0b', 'a\0b'];
   expect(await Promise.all(names.map(failureOf))).toEqual(names.map(() => expect.any(Error) as Error));
   expect(await failureOf('a\0b')).toBeInstanceOf(Error);

@@ -79,7 +79,7 @@ function failure(message: string, code: string): Error {
 
 let turn: Promise<void> = Promise.resolve();
 
-/** For systems without `getent`: resolves one name at a time, which leaves a thread for the names of this process. */
+/** Resolves one name at a time, on systems without `getent`. That leaves a thread for the names of this process. */
 const inTurn: ResolveAll = (hostname, done) => {
   turn = turn.then(
     () =>

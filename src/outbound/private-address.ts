@@ -42,7 +42,7 @@ class NoAddressError extends Error {
   override readonly name = 'NoAddressError';
 }
 
-/** Returns whether a request failed before a connection was made, other than by a timeout. */
+/** Returns whether a request failed before a connection was made, for any reason except a timeout. */
 export function isUnreachable(error: unknown): boolean {
   if (error instanceof PrivateAddressError || error instanceof NoAddressError) return true;
   const { code } = (error ?? {}) as { readonly code?: unknown };

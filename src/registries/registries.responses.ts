@@ -49,7 +49,7 @@ const DESCRIBED_HERE = ['sources', 'claims', 'anonymous', 'keys', 'publishClaims
 export class RegistryAnswer extends OmitType(RegistrySettings, DESCRIBED_HERE) {
   name: string;
 
-  /** In order of precedence: earlier sources shadow later ones. */
+  /** The sources in order of precedence: earlier ones shadow later ones. */
   sources: string[];
 
   @ApiProperty(CLAIMS_SCHEMA)
@@ -113,7 +113,7 @@ export function registryTag(registry: Registry): string {
   return contentTag([registry.sourceNames, registry.shownClaims, ...settings]);
 }
 
-/** Returns the declaration of a registry (reference/sources), also for the audit trail. */
+/** Returns the declaration of a registry (reference/sources), for responses and the audit trail. */
 export function declaredRegistry(registry: Registry): Pick<Plain<RegistryAnswer>, keyof RegistrySettings> {
   return {
     sources: registry.sourceNames,

@@ -59,7 +59,7 @@ export class RegistriesService {
   }
 
   /**
-   * Loads the registry that a request names.
+   * Loads the registry that a request is about.
    *
    * @returns null only if `use` is `put`, which then creates the registry.
    * @throws ApiError 404 if the registry is missing or hidden from the caller, 403 for a change to a read-only

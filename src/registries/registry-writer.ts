@@ -90,7 +90,7 @@ export class RegistryWriter {
   }
 }
 
-/** Returns the columns whose values depend on the declaration alone. */
+/** Returns the columns whose values depend only on the declaration. */
 export function registryColumns(declared: RegistryConfig) {
   return { givenClaims: givenForm(declared.claims), ...storedIn(REGISTRY_SETTINGS, declared) };
 }

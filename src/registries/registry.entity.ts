@@ -93,7 +93,7 @@ export class Registry implements StoredRegistrySettings {
   @Timestamp({ name: 'updated_at', default: () => 'now()' })
   updatedAt: Date;
 
-  /** In order of precedence: earlier sources shadow later ones. */
+  /** The sources in order of precedence: earlier ones shadow later ones. */
   @OneToMany(() => RegistrySource, (source) => source.registry)
   sources: RegistrySource[];
 

@@ -50,7 +50,7 @@ export class AdmissionRuleSettings {
 export class RewriteSettings {
   @IsText() registryType: string;
   @IsOptional() @IsHttpUrl() registryBaseUrl?: string;
-  /** For `oci`: a prefix of the identifier. */
+  /** A prefix of the identifier, for `oci` packages. */
   @IsOptional() @IsText() from?: string;
   @IsOptional() @IsText() to?: string;
 }

@@ -9,7 +9,7 @@ export interface HttpRepository {
 
 export interface SshRepository {
   readonly protocol: 'ssh';
-  /** As configured. */
+  /** The configured address. */
   readonly url: string;
   readonly host: string;
   readonly port: number;
@@ -43,7 +43,7 @@ interface RepositoryPlace {
   readonly host: string;
   /** Includes the port, unless it is the default one. */
   readonly hostAndPort: string;
-  /** Without leading and trailing slashes and without `.git`. */
+  /** The path without leading and trailing slashes and without `.git`. */
   readonly path: string;
 }
 
@@ -64,7 +64,7 @@ function trimmed(path: string): string {
   return path.replaceAll(/^\/+|\/+$/g, '').replace(/\.git$/, '');
 }
 
-/** Whether two addresses refer to the same repository, whatever the protocol. */
+/** Whether two addresses refer to the same repository, even over different protocols. */
 export function isSameRepository(one: string, other: string): boolean {
   const [a, b] = [placeOfRepository(one), placeOfRepository(other)];
   if (!a || !b || a.path !== b.path) return false;

@@ -3,11 +3,11 @@ import { parseHttpUrl } from '../validation/urls.js';
 import { parseGitRepository } from './git-repository.js';
 import { type FileUse, KINDS, type SettingsOf, type SourceKind, type WrittenSettings } from './kinds.js';
 
-/** A setting that can name a file. */
+/** A setting that can contain the path of a file. */
 export interface NamedFile {
   /** The path of the setting below the kind. */
   readonly path: readonly string[];
-  /** As configured; undefined if absent. May have any type in unchecked settings. */
+  /** The configured value; undefined if absent. May have any type in unchecked settings. */
   readonly name: unknown;
   readonly use: FileUse;
 }
@@ -40,7 +40,9 @@ export function storedSettings<K extends SourceKind>(
   ) as SettingsOf<K>;
 }
 
-/** Returns the settings without the paths of secret files, which are shown to nobody if the configuration names them. */
+/**
+ * Returns the settings without the paths of secret files, which are shown to nobody if the configuration contains them.
+ */
 export function withoutSecretFiles(kind: SourceKind, settings: object): object {
   return namedFiles(kind, settings)
     .filter(({ use }) => use === 'credential')

@@ -65,7 +65,7 @@ export class AdminFiles {
   }
 
   /**
-   * Checks every file that a source names. A file that does not exist yet is allowed.
+   * Checks every file that a source refers to. A file that does not exist yet is allowed.
    *
    * @throws ApiError 400 `path_not_allowed`.
    */
@@ -201,7 +201,7 @@ export class AdminNamespaces {
     if (allowed.length === 0)
       return `The API may not create sources of kind ${kind}: the configuration has no adminKubernetesNamespaces`;
     if (namespaces.length === 0)
-      return `A source of kind ${kind} created through the API must name its namespaces, from adminKubernetesNamespaces`;
+      return `A source of kind ${kind} created through the API must list its namespaces, from adminKubernetesNamespaces`;
     const refused = namespaces.filter((namespace) => !allowed.includes(String(namespace)));
     return refused.length === 0
       ? undefined

@@ -50,7 +50,7 @@ describe('a filter', () => {
     expect(passesFilter({ tags: { exclude: words } }, 'io.acme/a', [...tags, 'a word199'])).toBe(false);
   });
 
-  // Without the limit on comparisons, this takes minutes.
+  // This would take minutes without the limit on comparisons.
   it('rejects an entry whose tags take too long to compare', () => {
     const globs = Array.from({ length: 200 }, () => `*${'b'.repeat(253)}c`);
     for (const long of [

@@ -80,7 +80,7 @@ function passes(patterns: Patterns | undefined, values: readonly string[], budge
     list.some((pattern) => {
       const wanted = [...pattern];
       return given.some((value) => {
-        // Values without characters take time, too.
+        // Even values without characters take time.
         budget.left -= 1;
         return matches(wanted, value, budget);
       });

@@ -117,7 +117,7 @@ export class SourceStates {
     return this.writeIfHeld(manager, owner, sourceId, { ...completed(nextInMs), ...results });
   }
 
-  /** Counts the entries of sources again, after versions were held or admitted other than by a sync. */
+  /** Recounts the entries of these sources after something other than a sync held or admitted versions. */
   async recount(
     manager: EntityManager,
     sources: readonly { readonly sourceId: number; readonly held: number }[],

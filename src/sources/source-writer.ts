@@ -118,7 +118,7 @@ const CONTENT = [
   ...Object.values(SOURCE_SETTINGS).flatMap(({ column, isContent }) => (isContent ? [column] : [])),
 ] as const;
 
-/** Returns the columns whose values depend on the declaration alone. */
+/** Returns the columns whose values depend only on the declaration. */
 export function sourceColumns(declared: SourceConfig) {
   const { settings, claims } = declared;
   return { settings, givenClaims: givenForm(claims), ...storedIn(SOURCE_SETTINGS, declared) };

@@ -70,7 +70,7 @@ export class SourcesRepository {
     return this.lock(manager, 'source.name = any(:names)', { names });
   }
 
-  /** Like `lockByNames`. */
+  /** Locks sources by ID, like `lockByNames`. */
   async lockByIds(manager: EntityManager, ids: readonly number[]): Promise<Source[]> {
     return this.lock(manager, 'source.id = any(:ids)', { ids });
   }

@@ -45,7 +45,7 @@ export class SourcesService {
   ) {}
 
   /**
-   * Loads the source named in a request.
+   * Loads the source that a request is about.
    *
    * @returns null only for `put`, which then creates the source.
    * @throws ApiError 404 if it does not exist or is hidden from the caller, 403 for a change to a read-only source.

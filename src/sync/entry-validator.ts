@@ -68,7 +68,7 @@ interface ValidatorOptions {
 export interface CheckedCandidate {
   readonly type: EntryType;
   readonly index: number;
-  /** As in `UncheckedDocument`. */
+  /** The same as in `UncheckedDocument`. */
   readonly path?: string | undefined;
   /** Null if the document is invalid. */
   readonly version: IncomingVersion | null;
@@ -134,7 +134,10 @@ export interface MemoryCounter {
 export class EntryValidator {
   skippedCount = 0;
   filtered = 0;
-  /** Whether any document was valid, filtered or not. Callers treat a source without valid documents as a mistake. */
+  /**
+   * Whether any document was valid, even if it was filtered. Callers treat a source without valid documents as a
+   * mistake.
+   */
   hasValid = false;
   private readonly skipped: SkippedVersion[] = [];
   /** A value is null if the version has already been passed to `onEntry`. */
@@ -152,7 +155,7 @@ export class EntryValidator {
     return this.collect(checkCandidate(candidate, this.filter));
   }
 
-  /** Like `add`, for a document that was checked with the same filter. */
+  /** Works like `add` for a document that was checked with the same filter. */
   collect(checked: CheckedCandidate): boolean {
     const { version } = checked;
     const key = version ? versionMapKey(version) : undefined;

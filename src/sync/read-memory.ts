@@ -8,7 +8,7 @@ const MAX_BYTES = 208 * MIB;
 const PER_FILE_BYTE = MAX_BYTES / (64 * MIB);
 /** A run that uses more than this is large. */
 const SMALL_BYTES = 2 * MIB;
-/** Longer than any run waits, because each run ahead of it ends or fails. */
+/** Exceeds the wait of any run, because each run ahead of it ends or fails. */
 const PATIENCE_MS = 24 * 60 * 60_000;
 
 /** Returns the memory limit for one run, given the maximum size of a file. */

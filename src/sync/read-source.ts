@@ -43,7 +43,7 @@ export async function readSource(
     const read = await formats.read(fetched, source, before, memory, signal, commits);
     if (read.kind === 'unchanged' || fetched.kind !== 'tree' || !folders) return read;
     const { content } = read;
-    // With new limits there may be room for content that was refused.
+    // New limits may leave room for content that was refused.
     const kept = await folders.keep(source.id, { ...content, tree: fetched.tree }, known, before === null);
     return { ...read, content: { ...content, entries: kept.entries }, kept };
   } finally {

@@ -23,8 +23,8 @@ const SLOW_AFTER_MS = 30_000;
 const MAX_SLOW = 16;
 /**
  * Sources created through the API start no further runs while this many of their runs are slow, counted for all of them
- * together and for those with the same claims. The reserve is for owners without a slow run. So slow upstreams of one
- * tenant stop neither another tenant's sources nor configured ones.
+ * together and for those with the same claims. The reserve is for owners without a slow run. That way, slow upstreams
+ * of one tenant stop neither another tenant's sources nor configured ones.
  */
 const MAX_SLOW_API = 8;
 const RESERVED_SLOW_API = 4;

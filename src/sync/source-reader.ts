@@ -16,7 +16,7 @@ const WORKER_FROM_BYTES = 128 * 1024;
 /** The heap holds one parsed document and the names; the bytes of files and documents are outside it. */
 const WORKER_HEAP = { maxOldGenerationSizeMb: 48, maxYoungGenerationSizeMb: 16 };
 const TOO_LARGE = 'Reading it takes too much memory: split it';
-/** Longer than any text waits. */
+/** Exceeds the wait of any text. */
 const PATIENCE_MS = 24 * 60 * 60_000;
 
 /**
@@ -32,7 +32,7 @@ export class SourceReader implements OnApplicationShutdown {
   );
 
   /**
-   * Like `readJsonFile`, but transfers a large file's `bytes` to the worker and stops counting them in `memory`.
+   * Works like `readJsonFile`, but transfers a large file's `bytes` to the worker and stops counting them in `memory`.
    *
    * @param signal aborts when the result is no longer needed.
    */
@@ -54,7 +54,7 @@ export class SourceReader implements OnApplicationShutdown {
     };
   }
 
-  /** Like `readPage`, but transfers a large page's `bytes` to the worker. */
+  /** Works like `readPage`, but transfers a large page's `bytes` to the worker. */
   async page(bytes: Buffer, list: ListKey, filter: StoredFilter | null, signal: AbortSignal): Promise<Page> {
     if (bytes.length < WORKER_FROM_BYTES) {
       const versions: UpstreamVersion[] = [];

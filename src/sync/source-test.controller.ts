@@ -24,7 +24,7 @@ export class SourceTestController {
     operationId: 'testSource',
     summary: 'Reads a source with these settings once, and stores nothing',
     description:
-      'Takes the body of `PUT /v1/sources/{name}`, with the same checks. The answer counts what a sync would read, ' +
+      'Takes the body of `PUT /v1/sources/{name}`, with the same checks. The response counts what a sync would read, ' +
       'before admission. A test takes at most 20 seconds.',
     answer: SourceTestAnswer,
     errors: ['invalid_name', 'not_synced', ...SOURCE_SETTINGS_ERRORS, 'too_many_requests', 'overloaded'],

@@ -45,7 +45,7 @@ interface HeldFigures {
 /** SQL: how long an item has been waiting, in seconds. */
 const AGE = 'extract(epoch from now() - item.createdAt)';
 
-/** The settings that name a local file with entries. */
+/** The settings that contain the path of a local file with entries. */
 const CONTENT_FILES = SOURCE_KINDS.flatMap((kind) =>
   namedFiles(kind, undefined)
     .filter(({ use }) => use === 'content')

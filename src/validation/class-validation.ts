@@ -12,7 +12,7 @@ export type Unchecked<T> = { readonly [K in keyof T]?: unknown };
 type Decorator = ReturnType<ReturnType<typeof getMetadataStorage>['getTargetValidationMetadatas']>[number];
 
 interface Member {
-  /** From the last to the first, as TypeScript applies them. */
+  /** The decorators from last to first, the order in which TypeScript applies them. */
   readonly decorators: readonly Decorator[];
   /** The class that `@Type` gives to the value of `@ValidateNested`. */
   readonly nested: Class | undefined;
@@ -42,7 +42,7 @@ export function ValidateClass<T extends object>(
       options: { context: { check } },
       validator: {
         validate: (_, args) => check(args?.object ?? {}).length === 0,
-        // Without a message, class-validator leaves out the context.
+        // class-validator omits the context of a rule without a message.
         defaultMessage: () => 'breaks a rule',
       },
     });
@@ -50,7 +50,7 @@ export function ValidateClass<T extends object>(
 
 /**
  * Validates a parsed tree (YAML, JSON or a cursor) against a class: types, missing and unknown keys, decorators, rules.
- * Does not throw, whatever the tree.
+ * Never throws.
  *
  * @returns `value`, to be used only when there are no issues.
  */

@@ -166,7 +166,7 @@ export const IsSomeClaims = (options?: ValidationOptions) =>
     options,
   );
 
-/** In a query, a raw `+` is a space. */
+/** A raw `+` in a query is a space. */
 const LOST_PLUS = / (?=\d\d:\d\d$)/;
 
 /** An RFC 3339 date and time. Stricter than `IsRFC3339`, which accepts February 30 and leap seconds. */

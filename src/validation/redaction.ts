@@ -31,7 +31,7 @@ function mayHoldKey(word: string): boolean {
 
 /**
  * Replaces registry keys in a path with `{key}`, for logs, traces and errors (reference/access). Also handles misplaced
- * keys, because unknown paths are logged too.
+ * keys, because even unknown paths are logged.
  */
 export function pathWithoutKeys(path: string): string {
   const names: string[] = [];

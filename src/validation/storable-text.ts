@@ -1,4 +1,4 @@
-/** In UTF-16 units; longer than any name, version, sort key or search text that is stored. */
+/** Length in UTF-16 units; longer than any name, version, sort key or search text that is stored. */
 const MAX_LENGTH = 8_192;
 // PostgreSQL's text and jsonb accept no NUL. Jsonb refuses lone surrogates, and text would replace them.
 const UNSTORABLE = /\0|\p{Surrogate}/u;

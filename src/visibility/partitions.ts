@@ -26,7 +26,7 @@ export interface SourcePartitions {
   readonly sourceId: number;
   /** The source's partition revision; changes whenever its partitions change. */
   readonly revision: string;
-  /** In ascending order. */
+  /** The IDs of the claim sets in ascending order. */
   readonly claimSetIds: readonly number[];
   /** The claims of each claim set, in the same order. */
   readonly claims: readonly Claims[];
@@ -94,7 +94,7 @@ export class Partitions {
   /** Returns the current partitions of the given sources. */
   async ofSources(sourceIds: readonly number[]): Promise<readonly SourcePartitions[]> {
     const state = await this.queries.sources(sourceIds);
-    // No rows means no epoch: reading would then discard the cache.
+    // An empty result has no epoch: reading would then discard the cache.
     return state.sourceIds.length === 0 ? [] : this.read(state);
   }
 

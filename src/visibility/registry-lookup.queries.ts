@@ -24,7 +24,7 @@ export interface RegistryState {
   readonly marketplace: MarketplaceConfig | null;
   /** Changes with every change to the registry's row, including its claims. */
   readonly version: string;
-  /** In registry order. */
+  /** The sources in registry order. */
   readonly sourceIds: readonly number[];
   /** One revision per source, which rises with every change to the source's partitions. */
   readonly partitionRevisions: readonly string[];

@@ -4,7 +4,7 @@ import type { NamedValues } from '../database/statements.js';
 /** The visible claim sets of one source: the caller sees the entries that carry one of them. */
 export interface VisibleSource {
   readonly sourceId: number;
-  /** In ascending order. */
+  /** The IDs of the claim sets in ascending order. */
   readonly claimSetIds: readonly number[];
   /** `claimSetIds` joined by commas; cached because joining thousands takes longer than running the statement. */
   readonly text: string;

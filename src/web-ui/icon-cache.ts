@@ -37,13 +37,13 @@ export class IconCache implements OnApplicationShutdown {
   private readonly origins: ReadonlySet<string>;
   private readonly fetches = new Semaphore(MAX_FETCHES, TIMEOUT_MS);
   private readonly stopping = new AbortController();
-  /** By URL; failures to fetch an icon are cached too. */
+  /** Icons by URL; failures to fetch one are also cached. */
   private readonly cache = new LRUCache<string, { readonly icon: Icon | null }>({
     max: MAX_CACHED,
     maxSize: CACHE_BYTES,
     sizeCalculation: ({ icon }) => OVERHEAD_BYTES + (icon?.bytes.length ?? 0),
   });
-  /** By URL: requests for the same icon share one fetch. */
+  /** Running fetches by URL: requests for the same icon share one. */
   private readonly pending = new Map<string, Promise<Icon | null>>();
 
   constructor(

@@ -7,7 +7,7 @@ import { IconsController } from './icons.controller.js';
 import { builtPage, PAGE_FILES } from './web-ui-files.js';
 import { PageController } from './web-ui.controller.js';
 
-/** Not imported when the web UI is disabled. */
+/** This module is not imported when the web UI is disabled. */
 @Module({
   imports: [AuthModule, AuthzModule, CatalogModule],
   controllers: [PageController, IconsController],

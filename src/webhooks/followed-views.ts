@@ -166,7 +166,10 @@ export class FollowedViews {
     return null;
   }
 
-  /** Returns whether differences come from events other than those about the entry, which are sent with these. */
+  /**
+   * Returns whether differences come from events that are not about the entry; events about the entry are sent together
+   * with the differences.
+   */
   private async ofOtherEvents(
     { next, named }: ViewPage,
     differing: readonly EntryName[],

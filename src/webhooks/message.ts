@@ -5,7 +5,7 @@ import type { TrailEvent } from './webhook-places.queries.js';
 
 /** A delivery (reference/webhooks). */
 export interface Message {
-  /** The event's ID; for a change of a view, followed by the entry. */
+  /** The event's ID; for a change to a view, followed by the entry. */
   readonly id: string;
   readonly type: AuditAction | ViewChange;
   readonly target: Pick<AuditTarget, 'type' | 'name' | 'version'>;

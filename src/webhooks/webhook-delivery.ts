@@ -29,7 +29,7 @@ interface PendingPage {
   /** The places before and after the messages. */
   readonly place: TrailPlace;
   readonly next: TrailPlace;
-  /** By `performance.now()`. */
+  /** Time on the `performance.now()` clock. */
   readonly readAt: number;
   readonly failures: Map<Message, number>;
 }
@@ -158,7 +158,7 @@ export class WebhookDelivery {
       for (let lane = lanes.shift(); lane; lane = lanes.shift())
         for (const message of lane) if (isOver() || !(await send(message))) return;
     };
-    // After a failure, the receiver first gets a single message.
+    // The receiver first gets a single message after a failure.
     const [first] = lanes[0] ?? [];
     if (held.attempts > 0 && first && (await send(first))) lanes[0]?.shift();
     if (!failure) await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));

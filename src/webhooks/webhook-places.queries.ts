@@ -26,7 +26,7 @@ const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 export interface TrailPlace {
   /** A `pg_snapshot`: all events of the transactions in it have been handled. */
   readonly past: string;
-  /** For a replay: events from this ID on are sent again. */
+  /** The ID from which a replay sends events again. */
   readonly since: string | null;
   /** A `pg_snapshot`: the events between `past` and `until` are being handled, in the order of their IDs. */
   readonly until: string | null;
@@ -330,7 +330,7 @@ export class WebhookPlaces {
     return new Set(rows.map(({ target }) => target));
   }
 
-  /** Returns the last change of the configuration; undefined if it was never recorded, or deleted since. */
+  /** Returns the last change to the configuration; undefined if it was never recorded, or deleted since. */
   async lastConfiguration(): Promise<Pick<TrailEvent, 'id' | 'time'> | undefined> {
     const event = await this.events.findOne({
       select: { id: true, time: true },

@@ -9,7 +9,7 @@ export type WebhookStatus = WebhookAnswer['status'];
 export interface WebhookState {
   readonly name: string;
   readonly status: WebhookStatus;
-  /** In whole seconds. */
+  /** The lag in whole seconds. */
   readonly lag: number;
   readonly lastError: string | null;
 }

@@ -35,7 +35,7 @@ export class Webhook {
   @Column({ type: 'text' })
   past: string;
 
-  /** For a replay: events from this ID on are sent again. */
+  /** The ID from which a replay sends events again. */
   @Column({ type: 'uuid', nullable: true })
   since: string | null;
 

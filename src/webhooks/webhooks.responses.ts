@@ -43,7 +43,7 @@ export class WebhookAnswer {
 }
 
 export class WebhookAnswerList {
-  /** In configuration order. */
+  /** The webhooks in configuration order. */
   webhooks: WebhookAnswer[];
   metadata: AdminListMetadata;
 }

@@ -148,7 +148,7 @@ describe('a caller is identified as in a request', () => {
     expect(await requested(form, asked)).toBe(status);
   }); // oxfmt-ignore
 
-  it('with mapped claims, too', async () => {
+  it('even with mapped claims', async () => {
     const mallory = { claims: { sub: 'mallory', org: 'acme', team: 'platform' } };
     expect((await ask(SUPER_ADMIN, mallory)).json).toMatchObject({ answer: { code: 'caller_blocked' } });
     expect((await offline(optionsOf(mallory))).output).toMatch(/^refused \(401 caller_blocked\)/);
@@ -195,7 +195,7 @@ describe('a caller is identified as in a request', () => {
 });
 
 describe('what a manager learns about other callers', () => {
-  it('is the same for another organization’s registry and a missing one', async () => {
+  it('is the same for a registry of another organization and a missing one', async () => {
     for (const as of [{ anonymous: true }, { key: 'reader' }, token(PIA)]) {
       const about = async (registry: string) => (await ask(ACME_ADMIN, as, { registry })).json;
       expect(await about('hidden')).toEqual(await about('missing'));
@@ -343,7 +343,7 @@ describe('the callers of check --access', () => {
     expect(code).toBe(0);
   });
 
-  it('fail an expectation that names a caller who does not exist', async () => {
+  it('fail an expectation about a caller who does not exist', async () => {
     const { code, output } = await run([
       { caller: { key: 'none' }, registry: 'acme' },
       { caller: { token: { provider: 'other', claims: {} } }, registry: 'acme' },
@@ -364,7 +364,7 @@ describe('the callers of check --access', () => {
   });
 });
 
-it('the providers and the blocked callers of the last reload decide', async () => {
+it('explanations use the providers and blocked callers of the last reload', async () => {
   const { everyProvider, blocked } = AUTH;
   const claims = everyProvider.claims.map((rule) => ({
     ...rule,

@@ -78,7 +78,7 @@ describe('POST /v1/registries/{name}/access', () => {
     });
   });
 
-  it('counts the names that come from another source after a change of the order', async () => {
+  it('counts the names that come from another source after reordering', async () => {
     const { changes } = await registry({ sources: [...SOURCES].reverse() });
     expect(changes).toContainEqual({
       sentence: 'org is acme and team is data',

@@ -29,7 +29,7 @@ for (const { name, managed, claims } of sources)
 for (const { name, ...registry } of registries) service.registry(name, registry);
 service.runs();
 
-/** The page's questions, each with the last claims named before it. */
+/** The page's questions, each with the last claims mentioned before it. */
 const questions = TEXT.split(/^### /m)
   .slice(1)
   .reduce<{ title: string; claims: object; request: string; answer: string }[]>((parsed, section) => {
@@ -49,9 +49,9 @@ describe('the examples in docs/explain.md', () => {
     expect((await writer.post('/v1/entries', body)).status).toBe(201);
   });
 
-  it('cover three questions', () => expect(questions).toHaveLength(3));
+  it('ask three questions', () => expect(questions).toHaveLength(3));
 
-  it.each(questions)('match the answer of the server: $title', async ({ claims, request, answer }) => {
+  it.each(questions)("match the server's response: $title", async ({ claims, request, answer }) => {
     const [, method = '', path = '', body = ''] = /^(\w+) (\S+)\n(.*)$/s.exec(request) ?? [];
     const sent = body.trim() === '' ? {} : { body: JSON.parse(body) as object };
     const reply = await service.as(claims as Record<string, unknown>).send(method, path, sent);

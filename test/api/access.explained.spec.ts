@@ -179,7 +179,7 @@ describe('POST /v1/access/explain without `as`', () => {
     expect(outcomes(explanation).slice(-2)).toEqual(['entry passed', 'version absent']);
   });
 
-  it('hints at claims of the token that look wrong', async () => {
+  it('hints at claims in the token that look wrong', async () => {
     const explanation = await ask(
       service.as({ ...ACME_PLATFORM, realm_access: { roles: ['writer'] }, tenant: 2 ** 60, scope: 'a b' }),
       { registry: 'acme' },
@@ -231,7 +231,7 @@ describe('POST /v1/access/explain with `as`', () => {
     ]);
   });
 
-  it('names the source that shadows an entry', async () => {
+  it('reports the source that shadows an entry', async () => {
     const explanation = await ask(
       service.as(ACME_ADMIN),
       aboutAcme('io.acme/both', { as: { claims: { org: 'acme', team: 'data' } } }),
@@ -308,7 +308,7 @@ describe('explaining the action "manage"', () => {
     expect(stranger.decision).toBe('hidden');
   });
 
-  it('predicts the answer to the admin request for an entry', async () => {
+  it('predicts the response to the admin request for an entry', async () => {
     const question = aboutAcme('io.acme/teams', { action: 'manage' });
     for (const [claims, status, code] of [
       [ACME_PLATFORM, 403, 'role_required'],
@@ -394,7 +394,7 @@ describe('explaining a publication under a reserved name', () => {
   });
 });
 
-describe('explaining with very many claims', () => {
+describe('an explanation with very many claims', () => {
   const values = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
   it('reports at most 100 missing claims', async () => {
@@ -551,7 +551,7 @@ describe('a refusal', () => {
     ['without the role', NOBODY, '/v1/sources', 403, 'role_required', 'roles'],
     ['at the gate', CONTOSO_READER, '/registry/acme/v0.1/servers', 403, 'registry_forbidden', 'gate'],
   ])(
-    '%s names the explain endpoint if the token is accepted, and the log names the deciding step',
+    '%s mentions the explain endpoint if the token is accepted, and the log has the deciding step',
     async (_, claims, path, status, code, step) => {
       const sender = claims ? service.as(claims) : service;
       const reply = await sender.get(path);

@@ -144,7 +144,7 @@ describe('the same catalog in each auth mode', () => {
     });
   });
 
-  it('auth-only: all callers get the same bytes regardless of claims', async () => {
+  it('auth-only: all callers get the same bytes, regardless of claims', async () => {
     const replies = await Promise.all(
       [NOBODY, SUPER_ADMIN, ACME_DATA].map((caller) => services['auth-only'].as(caller).get(LIST)),
     );

@@ -6,7 +6,7 @@ import type { Reply } from '../support/http.js';
 import { expectRefused, withoutSources } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-/** A hidden and a missing name of equal length, so that answers can be compared byte for byte. */
+/** A hidden and a missing name of equal length, so that responses can be compared byte for byte. */
 const SOURCES = ['hidden', 'absent'] as const;
 const REGISTRIES = ['secret', 'nobody'] as const;
 const ENTRIES = ['io.acme/veil', 'io.acme/none'] as const;
@@ -80,7 +80,7 @@ describe.each([
     it.each([
       ['source', '/v1/sources', SOURCES],
       ['registry', '/v1/registries', REGISTRIES],
-    ] as const)('answer every verb as if the %s did not exist', async (noun, base, names) => {
+    ] as const)('respond to every verb as if the %s did not exist', async (noun, base, names) => {
       const before = await everything();
       for (const { method, tail } of [...READS, ...WRITES])
         for (const headers of [{}, ...TAGS]) {
@@ -102,7 +102,7 @@ describe.each([
     it.each([
       ['source', '/v1/sources/hidden', { managed: {}, claims: { org: 'acme' } }],
       ['registry', '/v1/registries/secret', { sources: ['shown'], claims: { org: 'acme' } }],
-    ])('answer PUT of a %s with the same 404 for any body and stay unchanged', async (noun, path, good) => {
+    ])('return the same 404 for any PUT of a %s and stay unchanged', async (noun, path, good) => {
       const before = await everything();
       const answers = new Set<string>();
       for (const body of [
@@ -145,7 +145,7 @@ describe.each([
     '/registry/open/v0.1/x/dev.toolhive/skills/io.acme/PART',
     '/registry/open/v0.1/x/dev.toolhive/skills/io.acme/PART/versions',
     '/registry/open/v0.1/x/dev.toolhive/skills/io.acme/PART/versions/1.0.0',
-  ])('answer GET and HEAD %s like a missing entry', async (path) => {
+  ])('respond to GET and HEAD %s like a missing entry', async (path) => {
     const at = (name: string) =>
       path.replace('NAME', encodeURIComponent(name)).replace('PART', name.slice('io.acme/'.length));
     const known = (await service.as(SUPER_ADMIN).get(at(ENTRIES[0]))).headers['etag'];
@@ -192,7 +192,7 @@ describe.each([
     expect(json).toEqual({ registries: [expect.objectContaining({ name: 'open' })] });
   });
 
-  it('return the same unknown_source as a missing source when a registry names one', async () => {
+  it('cause the same unknown_source as a missing source in a registry', async () => {
     const put = (source: string) =>
       asked('PUT', '/v1/registries/mine', {}, { sources: ['shown', source], claims: { org: 'acme' } });
     const [hidden, missing] = [await put(SOURCES[0]), await put(SOURCES[1])];

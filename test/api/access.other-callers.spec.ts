@@ -126,13 +126,13 @@ describe('If-None-Match with the ETag of another caller', () => {
 });
 
 describe('a 409', () => {
-  it('does not name a hidden registry that uses the source', async () => {
+  it('does not mention a hidden registry that uses the source', async () => {
     const reply = await service.as(ACME_ADMIN).delete('/v1/sources/theirs');
     expectRefused(reply, 409, 'source_in_use');
     expect(reply.text).not.toMatch(/veil/);
   });
 
-  it('does not name a hidden managed source', async () => {
+  it('does not mention a hidden managed source', async () => {
     const reply = await service
       .as(ACME_ADMIN)
       .put('/v1/sources/another', { managed: {}, claims: { org: 'acme' } });

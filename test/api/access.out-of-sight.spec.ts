@@ -87,7 +87,7 @@ describe.each([
     return found;
   };
 
-  it('get unchanged answers while the other tenant publishes, syncs and withdraws', async () => {
+  it('get unchanged responses while the other tenant publishes, syncs and withdraws', async () => {
     const before = await answers();
     const theirs = service.as(CONTOSO);
     const actions: [what: string, () => Promise<Reply>, status: number][] = [
@@ -135,7 +135,7 @@ describe.each([
     let other: pg.Client;
     afterAll(() => other.end());
 
-    it('a registry that lists it is refused with unknown_source immediately', async () => {
+    it('a registry that uses it is refused with unknown_source immediately', async () => {
       const { host, port, user, database } = service.database;
       other = new pg.Client({ host, port, user, database });
       await other.connect();

@@ -13,7 +13,7 @@ import { waitingStatements } from '../support/waiting-statements.js';
 import { within } from '../support/within.js';
 
 const LIST = '/registry/main/v0.1/servers';
-/** For a busy machine: a replica reconnects within a second. */
+/** Long enough for a busy machine: a replica reconnects within a second. */
 const PATIENCE_MS = 20_000;
 /** Enough for each replica to write both claim sets, and to serve reads after both. */
 const ROUNDS = inSoak(12, 6);
@@ -91,7 +91,7 @@ describe('two replicas on one database', () => {
     ['a source', putSource, labelFor, teams],
     ['a registry', putRegistry, gateFor, gates],
   ] as const)(
-    'apply new claims of %s in the first answer after losing all database connections',
+    'apply new claims of %s in the first response after losing all database connections',
     async (_what, put, claims, expected) => {
       for (let round = 0; round < ROUNDS; round += 1) {
         const [writer, reader] = writerAndReader(round);
@@ -144,7 +144,7 @@ describe('two replicas on one database', () => {
   }
 });
 
-// A replica that has just lost its connections may answer 503 first; only the acknowledged write counts.
+// A replica that has just lost its connections may return 503 first; only the acknowledged write counts.
 async function acknowledged(put: () => Promise<Reply>): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
@@ -156,7 +156,7 @@ async function acknowledged(put: () => Promise<Reply>): Promise<void> {
   }
 }
 
-/** Waits for the expected answer; until then only `database_unavailable` is allowed. */
+/** Waits for the expected response; until then only `database_unavailable` is allowed. */
 async function answersOnly(replica: ServedProcess, expected: Expectation): Promise<void> {
   let shown = '';
   await within(PATIENCE_MS, async () => {

@@ -45,7 +45,7 @@ describe('a database restored beneath a running server', () => {
     return row;
   }
 
-  // Like pg_restore: recreated tables, and sequences reset to their value at the dump.
+  // Does what pg_restore does: recreates tables, and resets sequences to their values at the dump.
   async function restore(claimSet: number, given: string): Promise<void> {
     const { database } = service;
     await database.query('truncate entry, entry_version, source_partition cascade');

@@ -78,7 +78,7 @@ describe('who manages a resource', () => {
   });
 });
 
-describe('explaining another caller to an asker who is no super-admin', () => {
+describe('an explanation of another caller to an asker who is not a super-admin', () => {
   const text = async (asker: object, claims: object, more: object) => {
     const body = { registry: 'main', as: { claims }, ...more };
     return (await service.as({ ...asker }).post('/v1/access/explain', body)).text;
@@ -111,7 +111,7 @@ describe('explaining another caller to an asker who is no super-admin', () => {
     }
   });
 
-  it('applies the rules that the asker satisfies too', async () => {
+  it('applies only the rules that the asker also satisfies', async () => {
     const rolesFor = async (asker: object, claims: object) => {
       const { steps } = JSON.parse(await text(asker, claims, { action: 'manage', entry })) as {
         steps: { step: string; outcome: string }[];

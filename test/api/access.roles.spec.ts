@@ -85,7 +85,7 @@ describe('role rules', () => {
     },
   );
 
-  it('grant several roles at once, listed in the documented order', async () => {
+  it('can grant several roles, listed in the documented order', async () => {
     const caller = service.as({ level: 3, group: 'ops', role: 'writer' });
     expect(rolesIn(await caller.get('/v1/me'))).toEqual([
       'manageSources',

@@ -25,7 +25,7 @@ describe('data withdrawn through one of two replicas', () => {
   const writer = () => replicas.both[0]?.as(SUPER_ADMIN) as Sender;
 
   it.each(withdrawals(() => replicas.folder))(
-    'is hidden by both after $what, caches included, until it is restored',
+    'is hidden by both after $what, even from caches, until it is restored',
     async ({ gone, from, withdraw, giveBack }) => {
       const before = known ?? (await readAll());
       known = undefined;
@@ -65,7 +65,7 @@ describe('data withdrawn through one of two replicas', () => {
         const known = before[index];
         const headers: Headers = known ? { 'If-None-Match': known.etag } : {};
         const reply = await unlessBusy(() => reader.get(sight.path, headers));
-        // After a 304 the client keeps showing its cached answer.
+        // The client keeps showing its cached response after a 304.
         const marks =
           reply.status === 304 && known ? known.marks : MARKS.filter((mark) => reply.text.includes(mark));
         return { sight, status: reply.status, marks, etag: String(reply.headers['etag']) };

@@ -54,7 +54,7 @@ describe('GET /v1/sources/{name}/entries and /v1/registries/{name}/entries', () 
     ]);
   });
 
-  it('return the entries of all sources of a registry, shadowed ones too', async () => {
+  it('return the entries of all sources of a registry, including shadowed ones', async () => {
     expect(
       entriesIn(await list('registries/main'))
         .map(short)

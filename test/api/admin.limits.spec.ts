@@ -15,7 +15,7 @@ describe('a source created through the API', () => {
 
   it('schedules its next sync by the new interval', async () => {
     await service.put('/v1/sources/often', reading('365d'));
-    // Only after a successful run: a failed one is retried soon anyway.
+    // Waits for a successful run, because a failed one is retried soon anyway.
     await service.synced('often');
     await service.database.query(
       `update source_sync set status = 'complete', next_run_at = now() + interval '300 days'`,
@@ -30,7 +30,7 @@ describe('a source created through the API', () => {
     expectRefused(await service.put('/v1/sources/patterns', reading('1h', 201)), 400, 'invalid_body');
   });
 
-  it('answers 503 database_timeout while another transaction locks it', async () => {
+  it('gets 503 database_timeout while another transaction locks it', async () => {
     await service.put('/v1/sources/held', reading('1h'));
     const holder = new pg.Client(service.database.connection);
     await holder.connect();

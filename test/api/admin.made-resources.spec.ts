@@ -81,7 +81,7 @@ describe('limits.apiSources and limits.apiRegistries', () => {
 describe('settings created through the API', () => {
   const service = aService().source('declared', { servers: [] }).runs();
 
-  it('have at most 64 KiB, whatever else the body repeats', async () => {
+  it('have at most 64 KiB, regardless of what else the body repeats', async () => {
     const put = async (body: object) => outcomeOf(await service.put('/v1/sources/made', body));
     const body = aSource(63 * KIB);
     expect(JSON.stringify(body).length).toBeLessThan(64 * KIB);

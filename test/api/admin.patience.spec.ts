@@ -41,7 +41,7 @@ describe('a body of the maximum size', () => {
       `{"sources":["tools"],"claims":${nested(100_000)}}`,
       '400 invalid_body',
     ],
-  ])('takes hardly more CPU time than a long text: %s', async (_, path, body, answer) => {
+  ])('takes hardly more CPU time than one long text: %s', async (_, path, body, answer) => {
     const cpuTimeOf = async (sent: string, expected: string) => {
       const before = process.cpuUsage();
       expect(outcomeOf(await service.as(ACME_ADMIN).put(path, sent))).toBe(expected);

@@ -56,7 +56,7 @@ describe('a PUT with the body of the GET', () => {
     expect(changed.status).toBe(200);
   });
 
-  it.each(PATHS)('is refused when read-only members of %s differ, and names them', async (at) => {
+  it.each(PATHS)('is refused when read-only members of %s differ, with their names', async (at) => {
     const { body } = await made(at);
     const others = { name: 'other', origin: 'config', createdAt: '2020-01-01T00:00:00.000Z', updatedAt: 1 };
     for (const [member, value] of Object.entries(others)) {

@@ -117,7 +117,7 @@ describe.each([
     expect(stored).toEqual(answer === '200' ? claims : { org: 'acme' });
   });
 
-  it('a change of claims hides the resource from another admin at once', async () => {
+  it('changed claims hide the resource from another admin immediately', async () => {
     const path = `/v1/${noun}/left-behind`;
     const both = service.as({ org: ['acme', 'contoso'], role: 'admin' });
     await both.put(path, { ...settings, claims: { org: 'acme' } });
@@ -128,7 +128,7 @@ describe.each([
     expect(outcomeOf(await acme.put(path, { ...settings, claims: { org: 'acme' } }))).toBe(notFound);
   });
 
-  it('a hidden resource answers like a missing one', async () => {
+  it('a hidden resource looks like a missing one', async () => {
     await service.as(SUPER_ADMIN).put(`/v1/${noun}/secret`, { ...settings, claims: { org: 'acme' } });
     const caller = service.as({ org: 'contoso', role: 'admin' });
     for (const [method, below] of [
@@ -152,7 +152,7 @@ describe.each([
     { headers: { 'If-Match': '"x"' } },
     { headers: { 'If-Match': '*' } },
   ];
-  it.each(conditions)('a hidden resource is 404 with $headers too', async ({ headers }) => {
+  it.each(conditions)('a hidden resource is 404 even with $headers', async ({ headers }) => {
     await service.as(SUPER_ADMIN).put(`/v1/${noun}/shy`, { ...settings, claims: { org: 'acme' } });
     const caller = service.as({ org: 'contoso', role: 'admin' });
     expect(outcomeOf(await caller.put(`/v1/${noun}/shy`, settings, headers))).toBe(notFound);

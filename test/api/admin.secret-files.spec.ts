@@ -41,7 +41,7 @@ describe('the paths of secret files', () => {
     .runs();
   const admin = () => service.as(SUPER_ADMIN);
 
-  it('of the configuration file are shown to nobody: not in answers, errors of syncs or audit events', async () => {
+  it('in the configuration file are shown to nobody: not in responses, sync errors or audit events', async () => {
     for (const name of ['token', 'password', 'id']) secrets.write(name, '');
     for (const name of ['upstream', 'repository', 'ssh']) await service.synced(name);
     const answers: string[] = [];
@@ -67,7 +67,7 @@ describe('the paths of secret files', () => {
     expect((await admin().get('/v1/registries/ide')).json).toMatchObject({
       keys: [{ name: 'copilot', claims: { org: 'acme' } }],
     });
-    // The operator's log names the file.
+    // The operator's log contains the file's path.
     await within(20_000, () =>
       expect(JSON.stringify(service.logs())).toContain(`${secrets.path}/password is empty`),
     );

@@ -10,7 +10,7 @@ function messageOf(reply: Reply): { error: string; details: string } {
   return { error, details: details.join('\n') };
 }
 
-describe('the message of a refusal names', () => {
+describe('the message of a refusal contains', () => {
   const service = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .source('tools', { servers: [aServer('io.acme/a')], claims: { org: 'acme' } })

@@ -125,7 +125,7 @@ describe('a block set while versions are being written', () => {
     expect(await everywhere()).toContain('com.new/b@1.0.0');
   });
 
-  it('is in force even if a source stays locked, and is applied there later', async () => {
+  it('is in force even if a source stays locked, and is applied to it later', async () => {
     const [stuck, free] = [aServer('com.stuck/a'), aServer('com.stuck/b')];
     for (const [name, server] of [
       ['mirror', stuck],
@@ -135,7 +135,7 @@ describe('a block set while versions are being written', () => {
       await service.synced(name);
     }
     expect(await everywhere()).toEqual(expect.arrayContaining(['com.stuck/a@1.0.0', 'com.stuck/b@1.0.0']));
-    // Not a bulk write, so nothing may interrupt it.
+    // This is not a bulk write, so nothing may interrupt it.
     await rival.query(`begin; select from source where name = 'mirror' for update`);
     const { status } = await service.put('/v1/blocks/sec-3', { names: ['com.stuck/*'], reason: 'SEC-3' });
     expect(status).toBe(201);
@@ -148,7 +148,7 @@ describe('a block set while versions are being written', () => {
     );
   });
 
-  it('that is deleted in the meantime holds no versions of a sync that knew it', async () => {
+  it('that is deleted during a sync holds no versions of that sync', async () => {
     const stop = await stopAt('mirror', 'com.new/c');
     await startSync('mirror', GOOD, aServer('com.evil/b'), aServer('com.new/c'));
     await stop.isReached();
@@ -204,7 +204,7 @@ describe('a block set while versions are being written', () => {
     });
   });
 
-  it('is applied by another replica if the one that wrote it ended', async () => {
+  it('is applied by another replica if the one that wrote it has stopped', async () => {
     await service.database.query(`insert into block (id, rule) values ('sec-1', $1)`, [RULE]);
     await service.database.query(
       `insert into block_change (id, block, created_at) values (gen_random_uuid(), 'sec-1', now() - interval '1 minute')`,

@@ -69,7 +69,7 @@ it('a deny-list contains blocked versions that the caller would otherwise see', 
   await admin().delete('/v1/blocks/test');
   expect(await denied(service.as(ACME))).toEqual([]);
   await block(['com.evil/*']);
-  // Versions held for review too, and connections of listed servers, are left out.
+  // The list omits versions that are also held for review, and connections of listed servers.
   for (const caller of [ACME, PLATFORM, SUPER_ADMIN])
     expect(await denied(service.as(caller))).toEqual(['a2', 'a1', 'first']);
   expect((await itemsFor(admin(), '?name=com.evil%2Fwaiting')).length).toBe(1);

@@ -22,7 +22,9 @@ const service = aService()
 const SERVER = encodeURIComponent(NAME);
 const MCP = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
 
-/** Reads of the consumer API with their possible answers; deny-lists and allow-lists read versions that blocks hold. */
+/**
+ * Reads of the consumer API with their possible responses; deny-lists and allow-lists read versions that blocks hold.
+ */
 const READS: readonly (readonly [path: string, body?: object])[] = [
   ['v0.1/servers'],
   ['v0.1/servers?search=secret'],
@@ -56,7 +58,7 @@ const READS: readonly (readonly [path: string, body?: object])[] = [
 /** Registry routes that write, or read nothing from the catalog. */
 const OTHERS = /^(PUT|PATCH|DELETE) |\/(publish|validate|git-upload-pack)$/;
 
-it('no read of the consumer API or of entries shows a held version or reads its table', async () => {
+it('no read of the consumer API or of entries shows held versions or reads their table', async () => {
   expect(await itemsFor(service)).toHaveLength(2);
   // A statement that reads the table would fail.
   await service.database.query(`alter table admission_item rename to admission_item_hidden`);
@@ -84,7 +86,7 @@ it('no read of the consumer API or of entries shows a held version or reads its 
   expect(await itemsFor(service)).toHaveLength(2);
 });
 
-it('every read of a registry is among these', async () => {
+it('the test above covers every read of a registry', async () => {
   const templates = (await allHandlers())
     .filter((handler) => handler.says(LoadsOf) === 'view')
     .flatMap(({ routes }) => routes)

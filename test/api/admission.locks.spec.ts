@@ -35,7 +35,7 @@ describe('admitting a publication while others publish', () => {
   };
   const isWaiting = (count: number) =>
     within(PATIENCE, async () => {
-      // Within a transaction, the view stays as it was first read.
+      // The view stays as it was first read within a transaction.
       await service.database.query('select pg_stat_clear_snapshot()');
       const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
       expect(await service.database.query(waiting)).toHaveLength(count);
@@ -78,7 +78,7 @@ describe('admitting a publication while others publish', () => {
     return requested;
   };
 
-  it('approves a publication once a change of the source has added the same claims', async () => {
+  it('approves a publication once a change to the source has added the same claims', async () => {
     const claims = { lane: 'a' };
     expect((await publish('com.acme/reviewed-b', '1.0.0', claims)).status).toBe(202);
     const item = await heldOf('com.acme/reviewed-b');
@@ -86,7 +86,7 @@ describe('admitting a publication while others publish', () => {
     expect(approved.status).toBe(200);
   });
 
-  it('restores what a block held once a change of the source has added the same claims', async () => {
+  it('restores what a block held once a change to the source has added the same claims', async () => {
     const claims = { lane: 'b' };
     const admin = service.as(SUPER_ADMIN);
     expect((await publish('com.acme/blocked', '1.0.0', claims)).status).toBe(201);
@@ -112,7 +112,7 @@ describe('admitting a publication while others publish', () => {
     const other = new pg.Client(service.database.connection);
     await other.connect();
     const [, published] = await together<Reply | undefined>(
-      // Not before the source is locked: otherwise it would be admitted immediately.
+      // Waits until the source is locked: otherwise the version would be admitted immediately.
       async () => void (await other.query(isDue, [id])),
       () => publish(name, '1.2.0', ACME),
     );

@@ -98,7 +98,7 @@ async function publishWith(name: string, files: Texts, version = '1.0.0'): Promi
   expect(reply.status, reply.text).toBe(204);
 }
 
-/** Where consumers see a version: document, list, files, archive, marketplace. */
+/** The places where consumers see a version: document, list, files, archive, marketplace. */
 async function placesOf(
   name: string,
   version = '1.0.0',
@@ -154,7 +154,7 @@ async function sync(source: 'mirror' | 'curated', ...plugins: Document[]): Promi
 }
 
 describe('a block of a package', () => {
-  it('holds a plugin that starts it from the moment its content is stored, and no other', async () => {
+  it('holds only plugins that start it, from the moment their content is stored', async () => {
     const [evil, good] = [aPlugin('com.evil'), aPlugin('com.good')];
     await block('set-before', npm('left-pad'), async () => {
       await publishWith(evil, starting('left-pad@1.3.0'));
@@ -247,7 +247,7 @@ describe('a block of a package', () => {
     expect([await placesOf(remote), await placesOf(unreadable)]).toEqual([EVERYWHERE, EVERYWHERE]);
   });
 
-  it('and content that arrives at the same time on another replica leave no matching version served', async () => {
+  it('and content that arrives at the same time on another replica leave no matching version visible', async () => {
     const names = Array.from({ length: 8 }, () => aPlugin('com.race'));
     for (const name of names) expect((await publish(name)).status).toBe(201);
     const other = service.replica();
@@ -299,7 +299,7 @@ describe('a block of a package', () => {
   });
 });
 
-it('holds every way to start a blocked package that files show, and no other plugin', async () => {
+it('a block covers every way in which files start a package, and no other plugin', async () => {
   const names = EVASIONS.map(() => aPlugin('com.evasion'));
   await block('evasions', npm('left-pad'), async () => {
     for (const [index, { files }] of EVASIONS.entries()) await publishWith(names[index] ?? '', files);
@@ -380,7 +380,7 @@ describe('a rule with contains', () => {
     expect(await detailsOf(banned)).toMatchObject({ content: { status: 'stored' } });
   });
 
-  it('releases a version only once its webhooks have answered too', async () => {
+  it('releases a version only once its webhooks have also responded', async () => {
     const early = aPlugin('com.curated');
     const content = await committed(plain());
     const secretFile = service.write('secret', aWebhookSecret());

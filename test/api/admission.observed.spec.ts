@@ -14,7 +14,7 @@ interface Explanation {
   steps: { step: string; outcome: string; because?: string }[];
 }
 
-describe('what is held', () => {
+describe('a held version', () => {
   const service = aService({ mode: 'full' })
     .source('internal', {
       kind: 'managed',
@@ -89,7 +89,7 @@ describe('review in anonymous mode', () => {
     service.withoutSource('other');
   });
 
-  it('and admission of unsynced sources are refused, with the path', async () => {
+  it('is refused with its path, as is admission of unsynced sources', async () => {
     const declared = service.reload((edited) => edited.source('other', { kind: 'managed', admission: {} }));
     await expect(declared).rejects.toThrow(/admission.*is not allowed for a source of kind managed/s);
     service.withoutSource('other');

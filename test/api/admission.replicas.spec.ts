@@ -106,7 +106,7 @@ describe('admission on two replicas', () => {
     await expect.poll(shown, PATIENCE).toEqual([`${name}@1.0.0`]);
     const block = { names: [name], reason: 'SEC-1' };
     expect((await on(0, SUPER_ADMIN).put('/v1/blocks/sec-1', block)).status).toBe(201);
-    // No answer is older than its request, so the very first read shows the block, not one a second later.
+    // No response is older than its request, so the very first read shows the block, not one a second later.
     expect(await shown()).toEqual([]);
     const path = `/registry/main/v0.1/servers/${encodeURIComponent(name)}/versions/1.0.0`;
     expectRefused(await on(1, SUPER_ADMIN).get(path), 404, 'entry_not_found');

@@ -9,7 +9,7 @@ import { entryAt } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 
 const ACME = { org: 'acme' };
-/** Publishes for Acme; a reviewer of payments too. */
+/** Publishes for Acme, and also reviews payments. */
 const WRITER = { sub: 'wim', org: 'acme', role: 'writer', team: 'payments' };
 const REVIEWER = { sub: 'rita', org: 'acme', team: 'payments' };
 const SECOND = { sub: 'rolf', org: 'acme', team: 'risk' };
@@ -46,7 +46,7 @@ describe('managed.review', () => {
     return item;
   };
 
-  it('holds a publication, answers 202, and dry runs answer the same', async () => {
+  it('holds a publication with 202, also in dry runs', async () => {
     const body = { server: aServer(NAME, '1.0.0'), claims: ACME };
     for (const path of ['/v1/entries/validate', '/v1/entries?dry_run=true']) {
       const reply = await as(WRITER).post(path, body);
@@ -98,7 +98,7 @@ describe('managed.review', () => {
     expectRefused(await as(REVIEWER).get('/v1/admission/nothing'), 404, 'item_not_found');
   });
 
-  it('lists what the caller can decide, by filters, and refuses unknown words', async () => {
+  it('filters what the caller can decide, and refuses unknown words', async () => {
     for (const [claims, count] of [
       [REVIEWER, 1],
       [WRITER, 0],
@@ -120,7 +120,7 @@ describe('managed.review', () => {
       expectRefused(await as(REVIEWER).get(`/v1/admission${query}`), 400, 'invalid_parameter');
   });
 
-  it('refuses decisions by the publisher, by others, about another digest, and twice', async () => {
+  it('refuses decisions by the publisher or others, about another digest, or made twice', async () => {
     const item = await held('1.0.0');
     expectRefused(await decide(as(WRITER), item, 'approve'), 403, 'own_publication');
     const otherToken = { ...WRITER, team: 'risk', scope: 'another token' };
@@ -134,7 +134,7 @@ describe('managed.review', () => {
       'digest_mismatch',
     );
     expectRefused(await decide(as(REVIEWER), { id: item.id, digest: 'x' }, 'approve'), 400, 'invalid_body');
-    // A hidden item is 404 whatever the body is.
+    // A hidden item is 404 with any body.
     expectRefused(await decide(as(OUTSIDE), { id: item.id, digest: 'x' }, 'approve'), 404, 'item_not_found');
     expect((await decide(as(REVIEWER), item, 'comment', { comment: 'looking' })).status).toBe(200);
     const [first, second] = await Promise.all([1, 2].map(() => decide(as(REVIEWER), item, 'approve')));
@@ -208,7 +208,7 @@ describe('managed.review', () => {
     expect((await as(WRITER).delete(entryAt('server', name, '/versions/1.0.0'))).status).toBe(204);
   });
 
-  it('holds changes of claims and of the status, except deleted', async () => {
+  it('holds changes to claims and status, except to deleted', async () => {
     const claims = { org: 'acme', team: 'payments' };
     const reply = await as(WRITER).put(entryAt('server', NAME, '/claims'), { claims });
     expect([reply.status, reply.json]).toMatchObject([202, { change: { claims }, status: 'held' }]);
@@ -239,7 +239,7 @@ describe('managed.review', () => {
   });
 
   it("lets only reviewers of the entry's current claims see and decide held items", async () => {
-    // The entry belongs to the payments team since its change of claims.
+    // The entry belongs to the payments team since its claims changed.
     const claims = { org: 'acme', team: 'payments' };
     const { database } = service;
     const both = { ...WRITER, sub: 'bea' };
@@ -274,7 +274,7 @@ describe('managed.review', () => {
     expect((await decide(as(both), item, 'withdraw')).status).toBe(200);
   });
 
-  it('lets mcp-publisher publish: 200, the Item, and what waits in _meta', async () => {
+  it('lets mcp-publisher publish: 200 with the Item, and the held version in _meta', async () => {
     const name = 'com.acme/tool';
     const reply = await as(WRITER).post('/registry/main/v0.1/publish', aServer(name));
     expect(reply.status).toBe(200);
@@ -344,7 +344,7 @@ describe('managed.review', () => {
     expect((await publish('5.1.0', WRITER, limited)).status).toBe(202);
   });
 
-  it('judges a bounded number of items for each page, and continues after those', async () => {
+  it('examines a limited number of items for each page, and continues after them', async () => {
     await publish('6.0.0', WRITER, 'com.acme/payments-behind');
     const [item] = (await itemsFor(as(WRITER), '?mine=true')).filter(({ version }) => version === '6.0.0');
     await service.database.query(

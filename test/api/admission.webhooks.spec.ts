@@ -79,7 +79,7 @@ describe('an admission webhook and publications', () => {
 
   beforeEach(() => configure(service, {}));
 
-  it('is sent the version in a signed request, and nothing else', async () => {
+  it('is sent only the version, in a signed request', async () => {
     const name = aName();
     expect((await publish(name)).status).toBe(201);
     const [delivered] = receiver.deliveries as [Delivered];
@@ -101,7 +101,7 @@ describe('an admission webhook and publications', () => {
     ['admit', 201, 200],
     ['hold', 202, 200],
     ['reject', 403, 403],
-  ])('that answers %s makes publishing return %i, and dry runs %i', async (outcome, status, dry) => {
+  ])('that returns %s makes publishing return %i, and dry runs %i', async (outcome, status, dry) => {
     receiver.answer = () => says(outcome, 'first', 'second');
     const name = aName();
     for (const path of ['/v1/entries/validate', '/v1/entries?dry_run=true', '/v1/entries']) {
@@ -226,7 +226,7 @@ describe('an admission webhook and publications', () => {
     }
   });
 
-  it('is not asked about versions that cannot be published, or if it is only for syncs', async () => {
+  it('is not asked about versions that cannot be published, or if it is configured only for syncs', async () => {
     const taken = aName();
     expect((await publish(taken)).status).toBe(201);
     const blocked = aName();
@@ -279,7 +279,7 @@ describe('an admission webhook and publications', () => {
     expect((await publish(aName())).status).toBe(201);
   });
 
-  it('is explained, counted and audited without its secrets', async () => {
+  it('appears in explanations, metrics and the audit trail without its secrets', async () => {
     const question = {
       registry: 'main',
       action: 'publish',
@@ -384,7 +384,7 @@ describe('an admission webhook and syncs', () => {
     });
   });
 
-  it('that hangs for one source delays no sync, and other sources only slightly', async () => {
+  it('that hangs for one source delays no syncs, and delays other sources only slightly', async () => {
     await configure(service, { timeout: '30s' });
     const hanging: (() => void)[] = [];
     receiver.answer = (delivered) =>
@@ -438,7 +438,7 @@ describe('an admission webhook and syncs', () => {
     expect(asked()).toMatchObject([{ name: 'io.young/first' }]);
   });
 
-  it('that admits a version ends no other reason', async () => {
+  it('that admits a version does not lift other reasons to hold it', async () => {
     await sync('young', aServer('io.young/first'), aServer('io.young/second'));
     await within(PATIENCE, async () =>
       expect(await held('?name=io.young%2Fsecond')).toEqual(['io.young/second@1.0.0: minAge']),

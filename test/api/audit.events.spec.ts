@@ -36,7 +36,7 @@ const expectNoEvent = async (reply: Reply) => {
 };
 
 describe('audit events of changes through the API', () => {
-  it('entry.publish has actor, target, claims and source IP', async () => {
+  it('include actor, target, claims and source IP for entry.publish', async () => {
     const name = aName();
     const began = new Date().toISOString();
     const reply = await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
@@ -59,7 +59,7 @@ describe('audit events of changes through the API', () => {
     expect([began, event?.time, ended].toSorted()).toEqual([began, event?.time, ended]);
   });
 
-  it('entry.claims.update has the claims before and after', async () => {
+  it('include the claims before and after for entry.claims.update', async () => {
     const name = aName();
     await wim().post('/v1/entries', aPublication('skill', name, CLAIMS));
     await wim().put(entryAt('skill', name, '/claims'), { claims: { org: 'acme' } });
@@ -71,7 +71,7 @@ describe('audit events of changes through the API', () => {
     });
   });
 
-  it('entry.status covers one version, or all that change', async () => {
+  it('cover one version, or all that change, for entry.status', async () => {
     const name = aName();
     for (const version of ['1.0.0', '2.0.0'])
       await wim().post('/v1/entries', aPublication('server', name, CLAIMS, version));
@@ -93,7 +93,7 @@ describe('audit events of changes through the API', () => {
     });
   });
 
-  it('entry.delete has the removed version', async () => {
+  it('include the removed version for entry.delete', async () => {
     const name = aName();
     await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
     await wim().delete(entryAt('server', name, '/versions/1.0.0'));
@@ -104,7 +104,7 @@ describe('audit events of changes through the API', () => {
     });
   });
 
-  it('source.create, update, sync and delete omit the query of a URL', async () => {
+  it('omit the query of a URL for source.create, update, sync and delete', async () => {
     const at = '/v1/sources/short-lived';
     expect((await ada().put(at, SOURCE)).status).toBe(201);
     const shown = { file: { url: 'http://127.0.0.1:9/catalogue.json' }, claims: { org: 'acme' } };
@@ -129,7 +129,7 @@ describe('audit events of changes through the API', () => {
     expect(JSON.stringify(events)).not.toContain('nobody-may-read-this');
   });
 
-  it('registry.create, update and delete have before and after', async () => {
+  it('include before and after for registry.create, update and delete', async () => {
     const at = '/v1/registries/short-lived';
     const first = { sources: ['declared'], claims: { org: 'acme' } };
     const second = { sources: ['declared', 'published'], claims: { org: 'acme' } };
@@ -146,7 +146,7 @@ describe('audit events of changes through the API', () => {
     ]);
   });
 
-  it('a request that changes nothing leaves no event', async () => {
+  it('are not recorded for a request that changes nothing', async () => {
     const name = aName();
     await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
     const registry = { sources: ['declared'], claims: { org: 'acme' } };
@@ -160,7 +160,7 @@ describe('audit events of changes through the API', () => {
     await expectNoEvent(await wim().post('/v1/entries/validate', aPublication('server', aName(), CLAIMS)));
   });
 
-  it('the same event is in the log with context audit', async () => {
+  it('are also in the log with context audit', async () => {
     const name = aName();
     const reply = await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
     const id = reply.headers['x-request-id'];
@@ -207,7 +207,7 @@ describe('a failed request leaves no audit event', () => {
 describe('audit events of refusals', () => {
   const NOT_KNOWN = { subject: null, issuer: null, roles: [] };
 
-  it('401 without a subject and without the token', async () => {
+  it('record a 401 without a subject or the token', async () => {
     const missing = await service.delete('/v1/sources/declared');
     expect(await eventsOf(sigrid(), missing)).toMatchObject([
       {
@@ -242,7 +242,7 @@ describe('audit events of refusals', () => {
       'origin',
       () => ada().delete('/v1/sources/declared'),
     ],
-  ])('403 %s', async (_of, code, action, step, send) => {
+  ])('record a 403 %s', async (_of, code, action, step, send) => {
     const reply = await send();
     expectRefused(reply, 403, code);
     const [event, ...others] = await eventsOf(sigrid(), reply);
@@ -254,7 +254,7 @@ describe('audit events of refusals', () => {
   it.each([
     ['a source', 'source.read', 'source', 'declared', (name: string) => `/v1/sources/${name}`],
     ['a registry', 'registry.read', 'registry', 'main', (name: string) => `/v1/registries/${name}`],
-  ])('404 for %s that is hidden, but not for a missing one', async (_what, action, step, name, at) => {
+  ])('record a 404 for %s that is hidden, but not when missing', async (_what, action, step, name, at) => {
     const hidden = await carl().get(at(name));
     const missing = await carl().get(at('nothing'));
     expect(await eventsOf(sigrid(), hidden)).toMatchObject([
@@ -264,7 +264,7 @@ describe('audit events of refusals', () => {
     expect(timeless(hidden)).toBe(timeless(missing));
   });
 
-  it('404 for a hidden entry, but not for a missing one', async () => {
+  it('record a 404 for a hidden entry, but not for a missing one', async () => {
     const name = aName();
     await wim().post('/v1/entries', aPublication('server', name, CLAIMS));
     const dirk = service.as({ sub: 'dirk', org: 'acme', team: 'data', role: 'writer' });
@@ -293,7 +293,7 @@ describe('audit events of syncs and configuration changes', () => {
       change,
     }));
 
-  it('sync.run has counts and duration, and is absent when nothing changed', async () => {
+  it('include counts and duration in sync.run, which is absent when nothing changed', async () => {
     await service.synced('declared');
     const before = await events('sync.run', 'declared');
     const durationMs = expect.any(Number) as number;
@@ -309,7 +309,7 @@ describe('audit events of syncs and configuration changes', () => {
     ]);
   });
 
-  it('config.apply has before and after, and is absent when nothing changed', async () => {
+  it('include before and after in config.apply, which is absent when nothing changed', async () => {
     const start = await events('config.apply', 'declared');
     expect(start).toMatchObject([{ actor: 'configuration', change: { after: { claims: { org: 'acme' } } } }]);
     await service.restart();

@@ -56,13 +56,13 @@ const SITUATIONS: readonly [
     }),
   ],
   [
-    'a change of claims to managers who cover the claims before and after',
+    'changed claims to managers who cover the claims before and after',
     { sub: 'm', org: 'acme', team: ['platform', 'data'], role: 'writer' },
     { sub: 'm', org: 'acme', team: ['data'], role: 'writer' },
     () => changeOfClaims(),
   ],
   [
-    'a change of claims to no manager who covers only the claims after',
+    'changed claims to no manager who covers only the claims after',
     { sub: 'm', org: 'acme', team: ['platform', 'data'], role: 'writer' },
     { sub: 'm', org: 'acme', team: ['platform'], role: 'writer' },
     () => changeOfClaims(),
@@ -244,7 +244,7 @@ describe('GET /v1/audit', () => {
     );
     const [event, ...others] = await auditOf(sigrid(), `actor=${encodeURIComponent(sub)}`);
     expect({ name: event?.target.name, others }).toEqual({ name, others: [] });
-    // The truncated form shown in the event is found too.
+    // The truncated form shown in the event is also found.
     const shown = encodeURIComponent(event?.actor.subject ?? '');
     expect((await auditOf(sigrid(), `actor=${shown}`)).map(({ id }) => id)).toEqual([event?.id]);
   });
@@ -275,7 +275,7 @@ describe('GET /v1/audit', () => {
          cross join lateral (select case when n % 1000 = 0 then 'plenty' when n % 3 = 0 then 'crowd' end as org) o`,
     );
     await service.database.query('vacuum audit_event');
-    // Without the primary key, as the planner would choose with many more events.
+    // Drops the primary key, which the planner would not use with many more events.
     await service.database.query('begin');
     try {
       await service.database.query('alter table audit_event drop constraint audit_event_pkey');
@@ -292,7 +292,7 @@ describe('GET /v1/audit', () => {
           walkedOver(slicesOf(statements), { ...range, ...conditions }, most, isSeen),
         );
       expect(await touched({ action: 'entry.publish', outcome: 'refused' })).toBeLessThan(200);
-      // All scopes, and the events of those that the viewer sees.
+      // All scopes, and the events of the scopes that the viewer sees.
       const [all] = await service.database.query<{ scopes: number }>(
         'select count(distinct scope_digest)::int as scopes from audit_event',
       );
@@ -365,7 +365,7 @@ describe('GET /v1/audit', () => {
     await service.database.query(`delete from audit_event where actor = 'bulk'`);
   });
 
-  it('cuts off a stream whose slow reader has outlived the token, and only that', async () => {
+  it('cuts off only a stream whose slow reader has outlived the token', async () => {
     await service.database.query(
       `insert into audit_event (id, time, action, outcome, actor, target, event)
        select ('01000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(), 'source.update', 'allowed', 'slow', 'slow',

@@ -42,7 +42,7 @@ describe('audit events of reads', () => {
     expect(events.map(({ requestId }) => requestId)).not.toContain(read.headers['x-request-id']);
   });
 
-  it('record each answer of the consumer API as catalog.read with audit.reads', async () => {
+  it('record each response of the consumer API as catalog.read with audit.reads', async () => {
     await service.restart((edited) => edited.configuration({ audit: { reads: true } }));
     const list = await rita().get(SERVERS);
     const seen = async (path: string, headers = {}) => {
@@ -164,7 +164,7 @@ describe('audit events dropped under load', () => {
     expect(await dropped()).toBe(lost);
   });
 
-  it('do not include queued events of a short lock, which are written later', async () => {
+  it('do not include events queued during a short lock, which are written later', async () => {
     const replies = await locked(async () => {
       const all = [];
       for (let index = 0; index < 20; index += 1) all.push(await rita().get('/v1/sources'));
@@ -179,7 +179,7 @@ describe('audit events dropped under load', () => {
 });
 
 describe('events of refused requests', () => {
-  it('omit a key in the wrong place of the path, but contain names of existing resources', async () => {
+  it('omit a misplaced key in the path, but contain names of existing resources', async () => {
     const key = keepSecret(randomBytes(32).toString('base64url'));
     const stranger = service.as({ sub: 'stan', org: 'contoso' });
     const target = async (path: string, code: string) => {
@@ -207,7 +207,7 @@ describe('events of refused requests', () => {
 });
 
 describe('events of unauthenticated requests', () => {
-  it('do not contain a key in the wrong place of the path', async () => {
+  it('do not contain a misplaced key in the path', async () => {
     const key = keepSecret(randomBytes(32).toString('base64url'));
     for (const path of [`/registry/${key}/v0.1/servers`, `${SERVERS}/${key}/versions/${key}`]) {
       const reply = await service.get(path);

@@ -111,7 +111,7 @@ describe('WWW-Authenticate', () => {
   const service = aService({ mode: 'auth-only' }).runs();
 });
 
-describe('in anonymous mode', () => {
+describe('anonymous mode', () => {
   const service = aService()
     .source('main', { servers: [aServer('io.acme/a')] })
     .registry('main', { sources: ['main'] })
@@ -121,12 +121,12 @@ describe('in anonymous mode', () => {
     ['no token', {}],
     ['nonsense', { Authorization: 'Bearer nonsense' }],
     ['two headers', { Authorization: ['Bearer a', 'Bearer b'] }],
-  ])('tokens are ignored: %s', async (_what, headers) => {
+  ])('ignores tokens: %s', async (_what, headers) => {
     expect((await service.get(LIST, headers)).status).toBe(200);
     expect((await service.get('/v1/sources', headers)).status).toBe(200);
   });
 
-  it('GET /v1/me returns 401 anonymous_mode with and without a token', async () => {
+  it('returns 401 anonymous_mode for GET /v1/me, with and without a token', async () => {
     expectRefused(await service.get('/v1/me'), 401, 'anonymous_mode');
     const reply = await service.as({ sub: 'somebody' }).get('/v1/me');
     expectRefused(reply, 401, 'anonymous_mode');

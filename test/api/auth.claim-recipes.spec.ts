@@ -243,7 +243,7 @@ const OVERAGE = {
 };
 
 // Recorded with a realm that the recipe sets up; issuer, keys and times are new.
-describe(`the Keycloak recipe with the answers of Keycloak ${keycloak.version}`, () => {
+describe(`the Keycloak recipe with the responses of Keycloak ${keycloak.version}`, () => {
   const realm = anIssuer({ discovery: keycloak.discovery }).runs();
   const service = aService({
     mode: 'full',
@@ -275,7 +275,7 @@ describe(`the Keycloak recipe with the answers of Keycloak ${keycloak.version}`,
     expect((await withToken(recorded).get('/v1/me')).json).toMatchObject({ roles });
   });
 
-  it('accepts a lightweight token, whose claims are in the introspection answer', async () => {
+  it('accepts a lightweight token, whose claims are in the introspection response', async () => {
     const token = realm.sign(renewed(lightweight));
     realm.knows(token, renewed(keycloak.introspection.lightweight));
     const claims = claimsIn(await service.bearing(token).get('/v1/me?claims=true'));

@@ -134,7 +134,7 @@ describe('the roles of examples/cluster.yaml', () => {
     expect((await someone().get('/v1/me')).json).toMatchObject({ roles: [] });
   });
 
-  it('allow only the named accounts to make changes', async () => {
+  it('allow only the listed accounts to make changes', async () => {
     expectRefused(await someone().post('/v1/sources/catalog/sync'), 403, 'role_required');
     expectRefused(await someone().put('/v1/registries/made', { sources: ['catalog'] }), 403, 'role_required');
     expectRefused(await someone().post('/v1/entries', {}), 403, 'role_required');

@@ -57,7 +57,7 @@ describe('displayName', () => {
     expect((await service.as({ preferred_username: 'Ann' }).get('/v1/me')).json).not.toHaveProperty('name');
   });
 
-  it('decides nothing', async () => {
+  it('does not affect access', async () => {
     const gate = (sender: typeof service | ReturnType<typeof person>) =>
       sender.get('/registry/main/v0.1/servers');
     expect((await gate(person('a', 'acme', { org: undefined }))).status).toBe(403);
@@ -119,7 +119,7 @@ describe('GET /v1/audit', () => {
     expect(await found('actor=sam&action=entry.delete')).toEqual([]);
   });
 
-  it('pages through both kinds in order, for managers too', async () => {
+  it('pages through both kinds in order, even for managers', async () => {
     for (const reader of [sigrid(), person('m', 'M')]) {
       const whole = await auditOf(reader, 'actor=sam');
       expect(whole).toHaveLength(3);

@@ -32,7 +32,7 @@ describe('expiry of an accepted token', () => {
   it.each<[what: string, make: (exp: number) => string]>([
     ['a JWT', (exp) => issuer.sign({ exp })],
     ['an opaque token', (exp) => issuer.opaque({ exp })],
-  ])('refuses it from exp, caches included: %s', async (_what, make) => {
+  ])('refuses it from exp, even if it is cached: %s', async (_what, make) => {
     const bearer = service.bearing(make(inSeconds(40)));
     for (const path of ['/v1/me', '/registry/main/v0.1/servers'])
       for (let again = 0; again < 3; again++) expect((await bearer.get(path)).status).toBe(200);
@@ -46,7 +46,7 @@ describe('expiry of an accepted token', () => {
     expectChallenge(known, { error: 'invalid_token' });
   });
 
-  it('names the expiry in error_description', async () => {
+  it('mentions the expiry in error_description', async () => {
     const { headers } = await service.bearing(issuer.sign({ exp: inSeconds(-1) })).get('/v1/me');
     expect(headers['www-authenticate']).toContain('error_description="The token has expired"');
   });
@@ -62,7 +62,7 @@ describe('expiry of an accepted token', () => {
       expectChallenge(await service.bearing(near).get('/v1/me'), { error: 'invalid_token' });
   });
 
-  it('accepts a token from nbf, cached refusals included', async () => {
+  it('accepts a token from nbf, despite cached refusals', async () => {
     const bearer = service.bearing(issuer.sign({ nbf: inSeconds(30) }));
     expectChallenge(await bearer.get('/v1/me'), { error: 'invalid_token' });
     clock.passes(31 * SECOND);

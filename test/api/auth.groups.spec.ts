@@ -81,7 +81,7 @@ describe('groups outside the token', () => {
     expect(await claimsOf(anonymous)).toMatchObject({ groups: ['g2'] });
   });
 
-  it('are fetched for opaque tokens too', async () => {
+  it('are also fetched for opaque tokens', async () => {
     const token = userinfo.opaque({ ...ELSEWHERE, sub: 'opal' });
     userinfo.setUserinfo(token, { sub: 'opal', groups: ['g1'] });
     expect(await claimsOf(token)).toMatchObject({ team: 'red' });
@@ -145,7 +145,7 @@ describe('a token with groups elsewhere is refused as claims_incomplete', () => 
     ['refers elsewhere again', (sub) => ({ sub, ...ELSEWHERE })],
     ['is a list', () => [['g1']]],
     ['is text', () => 'g1'],
-  ])('when the answer %s', async (_what, answer) => {
+  ])('when the response %s', async (_what, answer) => {
     const token = withGroups(userinfo, aToken(userinfo), ['g1']);
     userinfo.injectFault('userinfo', { answer: answer(subjectOf(token)) });
     await refused(token);
@@ -154,7 +154,7 @@ describe('a token with groups elsewhere is refused as claims_incomplete', () => 
   });
 
   it.each(['error', 'html', 'garbage', 'huge'] as const)(
-    'when the answer is unusable (%s)',
+    'when the response is unusable (%s)',
     async (fault) => {
       const token = withGroups(userinfo, aToken(userinfo), ['g1']);
       userinfo.injectFault('userinfo', fault);
@@ -165,18 +165,18 @@ describe('a token with groups elsewhere is refused as claims_incomplete', () => 
     },
   );
 
-  it('when the answer redirects to another origin, which never receives the token', async () => {
+  it('when the response redirects to another origin, which never receives the token', async () => {
     userinfo.injectFault('userinfo', { redirect: `${url.url}/groups` });
     await refused(withGroups(userinfo, aToken(userinfo), ['g1']));
     expect(url.requests).toEqual([]);
   });
 
-  it('when the provider answers 401', async () => {
+  it('when the provider returns 401', async () => {
     await refused(aToken(userinfo));
     expect(lastReason()).toContain('it responded with status 401');
   });
 
-  it('with 503 provider_unavailable when the provider does not answer', async () => {
+  it('with 503 provider_unavailable when the provider does not respond', async () => {
     const token = withGroups(userinfo, aToken(userinfo), ['g1']);
     userinfo.injectFault('userinfo', 'down');
     expectRefused(await me(token), 503, 'provider_unavailable');
@@ -271,7 +271,7 @@ describe('many tokens with groups elsewhere', () => {
   const ask = (token: string, from: string) =>
     service.send('GET', '/v1/me?claims=true', { headers: { Authorization: `Bearer ${token}` }, from });
 
-  it('of one address do not delay another address', async () => {
+  it('from one address do not delay another address', async () => {
     let release = () => {};
     userinfo.injectFault('userinfo', { after: new Promise<void>((resolve) => (release = resolve)) });
     const tokens = Array.from({ length: MANY }, () => withGroups(userinfo, aToken(userinfo), ['g1']));

@@ -34,7 +34,7 @@ describe('idTokens', () => {
   const service = serviceOf([dex, { idTokens: 'accept' }], [strict, { idTokens: 'refuse' }]);
 
   it.each(LOOKS)(
-    'accept: a token with %s from this provider is accepted, and from no other',
+    'accept: a token with %s is accepted from this provider, and from no other',
     async (_what, claims) => {
       expect((await service.bearing(dex.sign(claims)).get('/v1/me')).status).toBe(200);
       expectChallenge(await service.bearing(dex.sign({ ...claims, aud: 'another' })).get('/v1/me'), {

@@ -51,7 +51,7 @@ async function held(by: Sender): Promise<Item> {
   return item;
 }
 
-describe('the same subject of two providers whose introspection responses lack iss', () => {
+describe('the same subject at two providers whose introspection responses lack iss', () => {
   it('identifies two people: one neither sees nor withdraws what the other published', async () => {
     const outsider = { ...ALICE, team: 'other' };
     const item = await held(withOpaque(red, outsider));
@@ -167,7 +167,7 @@ describe('a long subject', () => {
     ['has 2,050 bytes of UTF-8', 'é'.repeat(1_024), 'é'.repeat(1_025)],
     ['has a NUL', 'a b', 'a\0b'],
     ['has half of a surrogate pair', 'a\u{1f98a}', 'a\ud83e'],
-  ])('is refused if it %s, by introspection too, as is a client', async (_what, accepted, refused) => {
+  ])('is refused if it %s, even from introspection, as is a client', async (_what, accepted, refused) => {
     for (const claims of [
       (name: string) => ({ sub: name }),
       (name: string) => ({ sub: undefined, client_id: name }),

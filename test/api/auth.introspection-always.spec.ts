@@ -63,7 +63,7 @@ describe('introspection: always', () => {
     );
   });
 
-  it('judges the subject of the response', async () => {
+  it('identifies the caller by the subject in the response', async () => {
     const none = { sub: undefined, client_id: '' };
     expectRefused(await me(introspected({ sub: 'ann' }, none)), 401, 'no_subject');
     expect((await me(introspected({ sub: undefined }, { ...none, azp: 'cli' }))).status).toBe(200);
@@ -78,7 +78,7 @@ describe('introspection: always', () => {
     expect([asked() - (before[0] ?? 0), asked(other) - (before[1] ?? 0)]).toEqual([0, 1]);
   });
 
-  it('asks once a minute, so that a withdrawn token is refused a minute later', async () => {
+  it('asks once a minute, so a withdrawn token is refused a minute later', async () => {
     const token = introspected({}, {});
     const before = asked();
     for (let again = 0; again < 3; again++) expect((await me(token)).status).toBe(200);
@@ -90,7 +90,7 @@ describe('introspection: always', () => {
     expectRefused(await me(token), 401, 'token_invalid');
   });
 
-  it('answers 503 when the provider cannot be asked', async () => {
+  it('returns 503 when the provider cannot be asked', async () => {
     const [known, fresh] = [introspected({}, {}), introspected({}, {})];
     expect((await me(known)).status).toBe(200);
     issuer.injectFault('introspection', 'down');
@@ -103,7 +103,7 @@ describe('introspection: always', () => {
     expect((await me(fresh)).status).toBe(200);
   });
 
-  it('is not asked about a JWT of a provider with introspection: fallback that its keys verify', async () => {
+  it('is not used for a JWT that the keys of a provider with introspection: fallback verify', async () => {
     const before = asked(other);
     expect((await me(other.sign())).status).toBe(200);
     expect(asked(other)).toBe(before);
@@ -111,7 +111,7 @@ describe('introspection: always', () => {
 });
 
 describe('introspection: fallback', () => {
-  it('accepts a lightweight JWT too, by its response', async () => {
+  it('also accepts a lightweight JWT, by its response', async () => {
     const claims = { aud: undefined, sub: undefined };
     const { status, json } = await me(introspected(claims, { sub: 'ann' }, other));
     expect({ status, json }).toMatchObject({ status: 200, json: { subject: 'ann' } });
@@ -133,7 +133,7 @@ describe.each([
   });
 });
 
-it('an ID token is refused, whatever introspection says about it but token_use', async () => {
+it('an ID token is refused, unless introspection says token_use: access_token', async () => {
   const token = introspected({ aud: 'cli', typ: 'ID' }, {}, other);
   expectRefused(await me(token), 401, 'token_invalid');
   expect((await me(introspected({ aud: 'cli', typ: 'Bearer' }, {}, other))).status).toBe(200);

@@ -85,7 +85,7 @@ describe('circuit breaker of introspection', () => {
     expect((await askFrom('127.0.0.2', troubled.opaque())).status).toBe(200);
   });
 
-  it('opens for all after failures of three addresses, except for tokens accepted before', async () => {
+  it('opens for all addresses after failures from three, except for tokens accepted before', async () => {
     const known = troubled.opaque();
     expect((await ask(known)).status).toBe(200);
     clock.passes(60 * SECOND);

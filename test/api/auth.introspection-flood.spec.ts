@@ -6,7 +6,7 @@ import { anIssuer } from '../support/issuer.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-/** How long an introspection answer is cached. */
+/** How long an introspection response is cached. */
 const CACHED_MS = 60_000;
 /** Concurrent introspections per client address. */
 const QUOTA_PER_CLIENT = 64;
@@ -31,7 +31,7 @@ const ask = (token: string, from: string) => service.bearing(token).send('GET', 
 const asked = () => issuer.requestsTo('introspection').length;
 const madeUp = () => `made-up-${randomUUID()}`;
 
-/** Makes the provider hold its answers until `release` is called. */
+/** Makes the provider hold its responses until `release` is called. */
 function hold(): { release: () => void } {
   let release = () => {};
   const after = new Promise<void>((resolve) => (release = resolve));
@@ -39,7 +39,7 @@ function hold(): { release: () => void } {
   return { release };
 }
 
-/** Sends made-up tokens at once; resolves when the quota is in flight and the others are answered. */
+/** Sends made-up tokens concurrently; resolves when the quota is in flight and the others have responses. */
 async function flood(from: string, count: number): Promise<Promise<Reply>[]> {
   const before = asked();
   let answered = 0;
@@ -53,7 +53,7 @@ async function flood(from: string, count: number): Promise<Promise<Reply>[]> {
   return replies;
 }
 
-// On a slow machine, a flood takes longer than the five seconds after which the service gives up a held answer.
+// A flood on a slow machine takes longer than the five seconds for which the service waits for a held response.
 beforeAll(() => {
   const timeout = AbortSignal.timeout.bind(AbortSignal);
   vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(10 * ms));
@@ -80,7 +80,7 @@ describe('a flood of made-up tokens from one address at a slow provider', () => 
     }
   });
 
-  it('releases the quota of the address when the provider answers', async () => {
+  it('releases the quota of the address when the provider responds', async () => {
     const { release } = hold();
     const flooding = await flood(ATTACKER, 100);
     release();

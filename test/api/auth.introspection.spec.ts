@@ -96,7 +96,7 @@ describe('an opaque token', () => {
   });
 });
 
-describe('a cached introspection answer', () => {
+describe('a cached introspection response', () => {
   it('expires after a minute: a revoked token is refused then', async () => {
     const token = issuer.opaque();
     const before = asked().length;
@@ -194,7 +194,7 @@ describe('introspection with authTokenFile', () => {
     ],
   }).runs();
 
-  it('sends the token of the file as bearer token', async () => {
+  it('sends the token in the file as bearer token', async () => {
     expect((await service.bearing(bearing.opaque()).get('/v1/me')).status).toBe(200);
     expect(bearing.requests.map(({ authorization }) => authorization)).toEqual([`Bearer ${own}`]);
   });
@@ -240,7 +240,7 @@ describe('several providers with introspection', () => {
     clock.passes(SECOND);
   };
 
-  it('accept a token that one of them accepts, and refuse it when all of them answered', async () => {
+  it('accept a token that one of them accepts, and refuse it once all of them have responded', async () => {
     for (const issuer of [first, second]) expect(await subjectOf(opaque(issuer, 'ann'))).toBe('ann');
     expectChallenge(await ask('known-to-nobody'), { error: 'invalid_token' });
     second.injectFault('introspection', 'down');
@@ -250,7 +250,7 @@ describe('several providers with introspection', () => {
     expectChallenge(await ask('known-to-nobody-either'), { error: 'invalid_token' });
   });
 
-  it('are trusted in the order of the file, however fast they answer', async () => {
+  it('are trusted in the order of the file, however fast they respond', async () => {
     let release: () => void = () => undefined;
     first.injectFault('introspection', { after: new Promise((resolve) => (release = resolve)) });
     const token = opaque(first, 'alice');
@@ -286,7 +286,7 @@ describe('several providers with introspection', () => {
     expect(introspections(token)).toEqual([2, 3, 0, 0]);
   });
 
-  it('get their tokens back when one that accepted everything is repaired', async () => {
+  it('get their tokens back when a provider that accepted everything is repaired', async () => {
     const token = `opaque-${randomUUID()}`;
     first.knows(token, { active: false });
     opaque(second, 'mallory', token);
@@ -316,7 +316,7 @@ describe('several providers with introspection', () => {
   });
 });
 
-describe('an introspection answer', () => {
+describe('an introspection response', () => {
   const active = (more: string) => ({
     text: `${JSON.stringify({ active: true, ...issuer.claims() }).slice(0, -1)}${more}}`,
   });

@@ -64,7 +64,7 @@ describe('a provider that removes a key', () => {
   const service = alsoWithMappedClaims(aProtectedService());
   const { issuer } = service;
 
-  it('has its tokens refused after the next fetch, accepted ones too', async () => {
+  it('has its tokens refused after the next fetch, even accepted ones', async () => {
     const leaked = issuer.currentKid;
     const token = issuer.sign();
     expect(await statusOf(service, token)).toBe(200);
@@ -88,7 +88,7 @@ describe('a provider that removes a key', () => {
   it.each([
     ['its kid', (kid: string): string | undefined => kid],
     ['none', () => undefined],
-  ])('may replace it at once by another one; tokens with %s as kid are accepted', async (_what, kidOf) => {
+  ])('may replace it immediately by another; tokens with %s as kid are accepted', async (_what, kidOf) => {
     const kid = issuer.currentKid;
     const sign = () => issuer.sign({}, { kid: kidOf(kid) });
     for (const other of issuer.kids) if (other !== kid) issuer.remove(other);
@@ -170,7 +170,7 @@ describe('a flood of tokens', () => {
     expect(fetchesOf(service).jwks).toBeLessThanOrEqual(before.jwks + 1);
   });
 
-  it('of other issuers causes no fetch', async () => {
+  it('from other issuers causes no fetch', async () => {
     const before = fetchesOf(service);
     expect(await flood(50, (n) => attacker.sign({ sub: `${n}` }))).toEqual(new Set([401]));
     expect(fetchesOf(service)).toEqual(before);

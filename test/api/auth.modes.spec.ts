@@ -9,7 +9,7 @@ import { aService } from '../support/service.js';
 
 const WARNING = 'Authorization not configured, per-entry claims filtering disabled (auth-only mode)';
 
-describe('in auth-only mode', () => {
+describe('auth-only mode:', () => {
   const service = aService({ mode: 'auth-only' })
     .source('main', { servers: [aServer('io.acme/a')], claims: { org: 'acme' } })
     .registry('main', { sources: ['main'], claims: { org: 'acme' } })
@@ -44,7 +44,7 @@ describe('in auth-only mode', () => {
     );
   });
 
-  it('the start logs one warning', () => {
+  it('logs one warning at the start', () => {
     const warnings = service.logs().filter(({ msg }) => msg === WARNING);
     expect(warnings.map(({ level }) => level)).toEqual(['warn']);
   });
@@ -53,7 +53,7 @@ describe('in auth-only mode', () => {
 describe('in anonymous mode', () => {
   const service = aService().runs();
 
-  it('the start logs no such warning', () => {
+  it('logs no such warning at the start', () => {
     expect(service.log.join('')).not.toContain('auth-only');
     expect(service.logs().length).toBeGreaterThan(0);
   });
@@ -71,7 +71,7 @@ describe('a provider that is down when the service starts', () => {
     ],
   }).runs();
 
-  it('prevents neither the start nor other providers, and is used once it answers', async () => {
+  it('blocks neither the start nor other providers, and is used once it responds', async () => {
     port = await freePort();
     await late.start(port);
     const token = late.sign();

@@ -11,7 +11,7 @@ import { aService } from '../support/service.js';
 const PUBLIC = '93.184.216.34';
 const issuer = anIssuer().runs();
 
-/** A resolver that returns the answers in turn, then repeats the last one. */
+/** A resolver that returns the results in turn, then repeats the last one. */
 function resolver(...answers: string[][]): ResolveAll {
   let asked = 0;
   return (_hostname, done) => {

@@ -162,7 +162,7 @@ describe('a provider whose introspection endpoint', () => {
     ['text', 'active'],
     ['true', true],
     ['null', null],
-  ])('answers with %s returns 503', async (_what, answer) => {
+  ])('responds with %s returns 503', async (_what, answer) => {
     troubled.injectFault('introspection', { answer });
     expectUnavailable(await ask(troubled.opaque()));
     troubled.behave();

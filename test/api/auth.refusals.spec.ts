@@ -92,7 +92,7 @@ describe('a refused token', () => {
     ['algorithm', () => issuer.raw({ header: { alg: 'none' }, payload: issuer.claims() })],
     ['active', () => partner.sign({ aud: undefined })],
     ['subject', () => issuer.sign({ sub: undefined })],
-  ])('names the check %s', async (check, token) => {
+  ])('shows the check %s', async (check, token) => {
     const [event] = await eventsOf(sigrid(), await refusedWith(token()));
     expect((event as { attempts?: { check: string }[] }).attempts?.map((one) => one.check)).toContain(check);
   });
@@ -148,7 +148,7 @@ describe('a blocked caller', () => {
       () => issuer.sign({ sub: 'mallory', org: 'acme' }),
       () => issuer.sign({ sub: 'pia', org: 'acme', role: 'admin' }),
     ],
-  ])('is refused everywhere, with a cached token too', async (blocked, allowed) => {
+  ])('is refused everywhere, even with a cached token', async (blocked, allowed) => {
     const [bad, good] = [blocked(), allowed()];
     for (const path of [...PATHS, ...PATHS]) {
       const reply = await service.bearing(bad).get(path);
@@ -170,7 +170,7 @@ describe('a blocked caller', () => {
     expect((await exchange('ann')).status).toBe(200);
   });
 
-  it('is named in the log and the audit trail', async () => {
+  it('is shown in the log and the audit trail', async () => {
     for (const reply of [
       await refusedWith(issuer.sign({ sub: 'mallory' })),
       await service.post('/registry/open/v0.1/auth/github-oidc', {
@@ -191,7 +191,7 @@ describe('a blocked caller', () => {
   });
 });
 
-it('a 431 names the limit and is logged', async () => {
+it('a 431 states the limit and is logged', async () => {
   const request = `GET /v1/me HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${'x'.repeat(17_000)}\r\n\r\n`;
   const answer = await sendRaw(service.port, request);
   expect(answer).toMatch(/^HTTP\/1\.1 431 /);

@@ -62,7 +62,7 @@ describe('reload of auth.oauth.providers', () => {
     expect((await reload(corporate({ claims: teams({ g1: 'red', g2: 'blue' }) }))).changes).toEqual([]);
   });
 
-  it('withdraws what a mapping no longer yields at once, cached tokens included', async () => {
+  it('withdraws what a mapping no longer yields immediately, even for cached tokens', async () => {
     await reload(corporate());
     expect(await seen(one)).toEqual(['io.acme/red']);
     await reload(corporate({ claims: teams({ g1: 'blue' }) }));
@@ -73,7 +73,7 @@ describe('reload of auth.oauth.providers', () => {
     expect(await seen(one)).toEqual(['io.acme/red']);
   });
 
-  it('refuses the tokens of a removed provider at once, and shows only the others', async () => {
+  it('refuses the tokens of a removed provider immediately, and shows only the others', async () => {
     const token = partner.sign({ team: 'blue' });
     const ask = async () => outcomeOf(await service.bearing(token).get(LIST));
     const shown = async () => {
@@ -100,7 +100,7 @@ describe('reload of auth.oauth.providers', () => {
     await reload(corporate());
   });
 
-  it('judges a token again whose verification was in progress', async () => {
+  it('checks a token again if it was being verified', async () => {
     const introspecting = theirs({ introspectionUrl: partner.introspectionUrl });
     const askDuring = async (edit: () => Promise<unknown>) => {
       let release: () => void = () => undefined;
@@ -121,7 +121,7 @@ describe('reload of auth.oauth.providers', () => {
     expect(await askDuring(() => reload(corporate()))).toBe('401 token_invalid');
   });
 
-  it('maps an introspection response by the new mapping at once', async () => {
+  it('applies the new mapping to introspection responses immediately', async () => {
     const token = partner.opaque({ before: 'red', after: 'blue' });
     const teamFrom = async (from: string) => {
       const claims = [{ from, to: 'team' }];
@@ -134,7 +134,7 @@ describe('reload of auth.oauth.providers', () => {
     await reload(corporate());
   });
 
-  it('never judges claims of the earlier mapping by the new rules', async () => {
+  it('never applies the new rules to claims of the earlier mapping', async () => {
     const publish = async (name: string, edit: () => Promise<unknown>, claims: Document) => {
       const body = JSON.stringify({ server: aServer(name), claims });
       const sent = service.issuer.sign({ sub: 'one', groups: ['g1'], role: 'writer' });
@@ -144,7 +144,7 @@ describe('reload of auth.oauth.providers', () => {
         const open = request(`${service.origin}/v1/entries`, { method: 'POST', headers }, (response) =>
           resolve(response.resume().statusCode),
         ).on('error', reject);
-        // The server has identified the caller when it has answered a later request.
+        // The server has identified the caller once it has responded to a later request.
         open.write(
           body.slice(0, 20),
           () =>
@@ -205,7 +205,7 @@ it('admits a new team while publicPaths and the rules wait for a restart', async
 });
 
 describe('reload of auth.oauth.blocked', () => {
-  it('refuses a cached token at once, and accepts it again at once', async () => {
+  it('refuses a cached token immediately, and accepts it again immediately', async () => {
     const block = (...blocked: Document[]) => service.reload((edited) => edited.auth({ blocked }));
     expect(await seen(one)).toEqual(['io.acme/red']);
     expect((await block({ subject: 'one' })).changes).toEqual(['auth.oauth.blocked: changed']);
@@ -242,7 +242,7 @@ describe('audit of auth.oauth', () => {
     // The first start.
     expect(before.at(-1)?.change).toMatchObject({ after: { providers: [{ name: 'corporate' }] } });
     expect(before.at(-1)?.change).not.toHaveProperty('before');
-    // Same path, another content.
+    // The path is the same, the content is different.
     client(SECRETS[1]);
     expect([(await service.reload()).changes, (await replica.reload()).changes]).toEqual([
       ['auth.oauth.providers: changed'],

@@ -112,7 +112,7 @@ describe('a request without a bearer token', () => {
     expectChallenge(await service.send('GET', '/v1/me', { body: form, headers }));
   });
 
-  it('gets the challenge for HEAD too', async () => {
+  it('gets the challenge even for HEAD', async () => {
     const head = await service.send('HEAD', '/v1/me');
     expect(head.status).toBe(401);
     expect(head.headers['www-authenticate']).toMatch(/^Bearer realm=/);

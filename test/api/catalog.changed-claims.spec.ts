@@ -36,7 +36,7 @@ async function relabel(name: string, claims: Document): Promise<void> {
 }
 
 describe('updated_since', () => {
-  it('finds entries that a change of claims made visible to the caller', async () => {
+  it('finds entries that a change to claims made visible to the caller', async () => {
     const [name, other] = [aName(), aName()];
     await publish(admin(), 'server', name, RED, '1.0.0', '2.0.0');
     await publish(admin(), 'server', other, RED);
@@ -51,7 +51,7 @@ describe('updated_since', () => {
     expect(await changedSince(admin(), before)).toHaveLength(3);
   });
 
-  it('finds all their versions, deleted ones too, with unchanged dates', async () => {
+  it('finds all their versions, even deleted ones, with unchanged dates', async () => {
     const name = aName();
     await publish(admin(), 'server', name, RED, '1.0.0', '2.0.0');
     await admin().patch(entryAt('server', name, '/versions/1.0.0/status'), { status: 'deleted' });
@@ -144,7 +144,7 @@ describe('an api source that mirrors a registry with claims', () => {
       [narrowed, BLUE],
     ] as const)
       await publish(partner.as(SUPER_ADMIN), 'server', name, claims);
-    // Long ago, so that only the change of claims is recent.
+    // Published long ago, so that only the change to the claims is recent.
     await partner.database.query(
       `update entry_version set updated_at = '2026-01-01', published_at = '2026-01-01'`,
     );

@@ -16,7 +16,7 @@ const SOME = 'io.acme/some-deleted';
 const ALL = 'io.acme/all-deleted';
 const MISSING = 'io.acme/never-there';
 
-/** The versions of an answer, newest first, or its status and code. */
+/** The versions in a response, newest first, or its status and code. */
 function answerIn({ status, json }: Reply): string {
   const body = json as {
     code?: string;
@@ -60,7 +60,7 @@ beforeAll(async () => {
 });
 
 const WITH = '?include_deleted=true';
-/** Answers for both types, by path below the entry. */
+/** Responses for both types, by path below the entry. */
 const CASES: readonly (readonly [name: string, below: string, answer: string])[] = [
   [SOME, '/versions/latest', '1.0.0'],
   [SOME, `/versions/latest${WITH}`, '1.0.0'],
@@ -92,7 +92,7 @@ describe.each(TYPES)('a %s with deleted versions', (type) => {
     expect(answerIn(await service.get(older))).toBe(answer);
   });
 
-  it('answers like a missing one when all versions are deleted', async () => {
+  it('looks like a missing one when all versions are deleted', async () => {
     const refusalFor = async (name: string, below: string) => {
       const reply = await service.get(consumerAt(type, name, below));
       expectRefused(reply, 404, 'entry_not_found');
@@ -115,7 +115,7 @@ describe('a skill with deleted versions', () => {
     expect(answerIn(await service.get(consumerAt('skill', name, query)))).toBe(answer);
   });
 
-  it('lists only undeleted ones, even with include_deleted', async () => {
+  it('lists only versions that are not deleted, even with include_deleted', async () => {
     const { skills } = (await service.get(`${listAt('skill')}${WITH}`)).json as {
       skills: { name: string }[];
     };

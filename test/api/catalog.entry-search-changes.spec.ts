@@ -8,7 +8,7 @@ import { within } from '../support/within.js';
 
 const TEAM = { org: 'acme', team: 'platform' };
 
-// A source that loses most of its entries at once keeps them.
+// A source that would lose most of its entries in one sync keeps them.
 const others = [1, 2, 3, 4].map((number) => aServer(`io.acme/other-${number}`));
 
 const service = aService({ mode: 'full' })
@@ -50,7 +50,7 @@ describe('a list with a search text', () => {
   const list = async (search: string) =>
     versionsIn(await service.as(ACME_PLATFORM).get(`/registry/main/v0.1/servers?search=${search}`));
 
-  it('finds older versions in the index in memory, as soon as they are published, and until they are deleted', async () => {
+  it('finds older versions in the index in memory from publication until deletion', async () => {
     const name = 'io.acme/aged';
     await publish(name, 'Young', '2.0.0', TEAM);
     // The ranked search reads the summaries, which an older version does not change.
@@ -67,7 +67,7 @@ describe('a list with a search text', () => {
 });
 
 describe('the ranked search after a change', () => {
-  it('shows the latest version at once, and an earlier one when that is deleted', async () => {
+  it('shows the latest version immediately, and an earlier one when that is deleted', async () => {
     const name = 'io.acme/changing';
     await publish(name, 'Before', '1.0.0', TEAM);
     expect(await titles('q=changing')).toEqual(['Before']);
@@ -80,7 +80,7 @@ describe('the ranked search after a change', () => {
     expect(await titles('q=changing')).toEqual([]);
   });
 
-  it('shows a new status, but not as a change of the document', async () => {
+  it('shows a new status, but not as a change to the document', async () => {
     const name = 'io.acme/stated';
     await publish(name, 'Stated', '1.0.0', TEAM);
     const [before] = await find('q=stated');
@@ -116,7 +116,7 @@ describe('the ranked search after a change', () => {
     expect(await titles('q=shared')).toEqual(['Published']);
   });
 
-  it('finds a change that other searches wait for, and later changes', async () => {
+  it('finds a change that other searches are waiting for, and later changes', async () => {
     await publish('io.acme/late', 'Late', '1.0.0', TEAM);
     expect(await titles('q=late')).toEqual(['Late']);
     const { database } = service;

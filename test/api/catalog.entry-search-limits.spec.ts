@@ -108,7 +108,7 @@ describe('limits.searchIndexBytes', () => {
   const isSearched = (registry: string) =>
     expect.poll(() => statusOf(registry), { message: registry, interval: 250 }).toBe(200);
 
-  it('refuses a registry whose index is larger, and no other', async () => {
+  it('refuses only registries whose index is larger', async () => {
     await limited.synced('small');
     await limited.synced('big');
     // Once it is prepared, its size decides. If another registry were loaded, it would first replace that one.

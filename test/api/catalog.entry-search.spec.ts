@@ -140,7 +140,7 @@ describe('GET /x/search', () => {
     expect(plain).not.toHaveProperty('relevance');
   });
 
-  it('corrects a word if nothing is found, and names the correction on every page', async () => {
+  it('corrects a word if nothing is found, and reports the correction on every page', async () => {
     const first = await find('q=githbu&limit=1');
     expect(namesIn(first)).toEqual(['acme/github']);
     expect(first.metadata).toMatchObject({ corrected: ['github'] });
@@ -196,7 +196,7 @@ describe('GET /x/search', () => {
     expect(times).toEqual([...times].sort().reverse());
   });
 
-  it('counts the whole result of the caller, without hidden entries, the 20 largest', async () => {
+  it("counts the caller's whole result, without hidden entries, and shows the 20 largest counts", async () => {
     const { facets } = await find('limit=1');
     expect(facets.type).toEqual({ server: 6, skill: 1 });
     expect(facets.transport).toEqual({ 'streamable-http': 1, sse: 1 });
@@ -261,7 +261,7 @@ describe('GET /x/search', () => {
     expect((await ask(`cursor=${own.metadata.nextCursor ?? ''}`)).status).toBe(200);
   });
 
-  it('applies the gate, anonymous claims and keys, below every version of the path', async () => {
+  it('applies the gate, anonymous claims and keys under every version of the path', async () => {
     expectRefused(await ask('q=github', service.as(OUTSIDER)), 403, 'registry_forbidden');
     expectRefused(await ask('q=github', service.as(ACME), 'nowhere'), 404, 'registry_not_found');
     expect((await ask('q=github', service)).status).toBe(401);
@@ -274,7 +274,7 @@ describe('GET /x/search', () => {
     expectRefused(await ask('', service, `ide/k/${aKey()}`), 404, 'registry_not_found');
   });
 
-  it('answers 304 to its ETag, for this caller only', async () => {
+  it('returns 304 for its ETag, for this caller only', async () => {
     const first = await ask('q=github');
     expect(first.headers).toMatchObject({
       vary: expect.stringContaining('Authorization'),
@@ -347,7 +347,7 @@ describe('contains', () => {
     expect(own).toEqual(['acme/github-secret', 'acme/github', 'acme/github-extra']);
   });
 
-  it('stays with the cursor, and names are found as words', async () => {
+  it('stays in the cursor, and member names are found as words', async () => {
     const page = await find('contains=npm:left-pad&limit=1', service.as(PLATFORM));
     const next = await find(`cursor=${page.metadata.nextCursor}`, service.as(PLATFORM));
     expect([...namesIn(page), ...namesIn(next)]).toEqual(['acme/hidden-skill', 'acme/review']);

@@ -45,7 +45,7 @@ describe('a cached page', () => {
     }
   }
 
-  it('is returned, or answered with 304, without reading documents', async () => {
+  it('is returned, or a 304 instead, without reading documents', async () => {
     await publish(admin(), 'server', aName(), FOR_DATA);
     const pages = [LIST, `${LIST}?limit=1`, `${LIST}?search=entry`, `${LIST}?version=latest`];
     const first = await Promise.all(pages.map((page) => data().get(page)));
@@ -288,7 +288,7 @@ describe('the cache of 1 MiB pages', () => {
     return cached;
   }
 
-  /** Whether the page is answered while the documents are locked. */
+  /** Whether the page is returned while the documents are locked. */
   async function isCached(limit: number): Promise<boolean> {
     const { database } = service;
     let answered = 0;

@@ -54,7 +54,7 @@ describe('a replica with a cached registry that another replica changes', () => 
     for (const caller of callers) expect((await reader.as(caller).get(listOf(registry))).status).toBe(200);
     return registry;
   };
-  /** Answers for cached pages, new pages and invalid queries. */
+  /** Responses for cached pages, new pages and invalid queries. */
   const answersFor = async (
     caller: Record<string, unknown>,
     registry: string,
@@ -167,7 +167,7 @@ describe('a replica with a cached registry that another replica changes', () => 
     },
   );
 
-  it('never answers a request with a page that was read before it arrived', async () => {
+  it('never returns a page that was read before the request arrived', async () => {
     const name = aName();
     await publish(admin(), 'server', name, FOR_DATA);
     const registry = await cachedRegistry(['published'], [ACME_DATA]);
@@ -188,7 +188,7 @@ describe('a replica with a cached registry that another replica changes', () => 
     );
     await admin().put(entryAt('server', name, '/claims'), { claims: FOR_PLATFORM });
     const after = reader.as(ACME_DATA).get(at);
-    // Once a later request that needs no queries has been answered, this one is waiting.
+    // This request is waiting once a later request that needs no queries has its response.
     await reader.as(ACME_DATA).get('/v1/me');
     tap.release();
     expect((await before).status).toBe(200);

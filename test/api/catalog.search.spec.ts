@@ -66,7 +66,7 @@ describe('search', () => {
   const admin = () => service.as(SUPER_ADMIN);
 
   beforeAll(async () => {
-    // Published under other claims first, so that the index sees changes of claims.
+    // Published under other claims first, so that the index sees changes to claims.
     for (const entry of [...published].reverse()) {
       const publication = {
         ...aPublication('server', entry.name, { team: 'nobody' }, entry.version),

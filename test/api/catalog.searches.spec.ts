@@ -45,14 +45,14 @@ async function untilRunning(service: ServiceUnderTest, count: number): Promise<v
   await within(SOON_MS, async () => expect(await running(service)).toBe(count));
 }
 
-/** Waits until readiness, which needs PostgreSQL to answer soon, returns 200. */
+/** Waits until readiness, which needs a prompt response from PostgreSQL, returns 200. */
 async function isReady({ internalOrigin }: ServiceUnderTest): Promise<void> {
   await within(SOON_MS, async () =>
     expect((await call(`${internalOrigin}/readiness`)).json).toEqual({ status: 'ready' }),
   );
 }
 
-/** Sends a request without reading the answer; `destroy` disconnects. */
+/** Sends a request without reading the response; `destroy` disconnects. */
 function startRequest(
   service: ServiceUnderTest,
   path: string,
@@ -142,7 +142,7 @@ describe('slow searches', () => {
     expect(third.headers['retry-after']).toBe('2');
     const other = service.as(reader('otto')).get(aLongSearch());
     await untilRunning(service, 3);
-    // Waits for at most 2 s. Once a later request that needs no queries has been answered, it is waiting.
+    // Waits for at most 2 s. The request is waiting once a later request that needs no queries has its response.
     const waiting = service.as(reader('rita')).get(search('weather'));
     await service.as(reader('rita')).get('/v1/me');
     await unlock();
@@ -168,7 +168,7 @@ describe('a search in anonymous mode', () => {
     .configuration({ limits: { searchesPerCaller: 1 } })
     .runs();
 
-  it('is limited by client address, cached answers excepted', async () => {
+  it('is limited by client address, except for cached responses', async () => {
     const known = await service.get(search('deploy'));
     expect(versionsIn(known)).toEqual(['io.acme/deploy@1.0.0']);
     const unlock = await locked(service, 'entry_version');

@@ -58,7 +58,7 @@ describe('shadowing: two sources with the same name', () => {
     expectRefused(await service.get(`${base}/2.0.0`), 404, 'version_not_found');
   });
 
-  it('shadows skills too', async () => {
+  it('also applies to skills', async () => {
     const { skills } = (await service.get('/registry/first-wins/v0.1/x/dev.toolhive/skills')).json as {
       skills: { version: string }[];
     };

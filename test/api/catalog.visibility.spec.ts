@@ -101,7 +101,7 @@ describe('entries with the claims of one team', () => {
     expect(serversIn(await service.as(both).get(LIST))).toEqual(['io.acme/deploy', 'io.acme/wiki']);
   });
 
-  it('stay hidden with a cursor of another caller', async () => {
+  it("stay hidden from a request with another caller's cursor", async () => {
     const first = await service.as(SUPER_ADMIN).get(`${LIST}?limit=1`);
     expect(versionsIn(first)).toEqual(['io.acme/deploy@1.1.0']);
     const next = `${LIST}?limit=1&cursor=${cursorIn(first)}`;
@@ -207,7 +207,7 @@ describe('the claims of a published entry', () => {
     expect(outcomeOf(await service.as(lacking).get(path))).toBe('404 entry_not_found');
   });
 
-  it('decide alone: claims of the managed source do not hide it', async () => {
+  it('alone decide: claims of the managed source do not hide it', async () => {
     expect(serversIn(await service.as(SUPER_ADMIN).get(all))).toHaveLength(rows.length);
   });
 });

@@ -30,7 +30,7 @@ interface Entry {
   readonly source: number;
   readonly claimSet: number;
   readonly name: string;
-  /** Day of the last change of claims. */
+  /** Day on which claims last changed. */
   readonly relabeled: number | null;
   readonly versions: readonly Version[];
 }
@@ -219,7 +219,7 @@ describe('query strategies of a list', () => {
       };
       const chosen = (request: ListRequest) => readList(sql, 'server', request);
       const strategies = [walked(true), walked(false), ...scanned, ...(hasIndex ? [named] : []), chosen];
-      // Each strategy alone, then a different one for every page.
+      // Uses each strategy on its own, then a different one for every page.
       for (let start = 0; start <= strategies.length; start += 1) {
         const shown: string[] = [];
         let after: Position | null = null;

@@ -41,7 +41,7 @@ function expectLimited(reply: Reply): void {
 }
 
 describe('limits.changesPerMinute', () => {
-  it('limits the changes of one caller, and of no other', async () => {
+  it("limits each caller's changes separately", async () => {
     const one = fresh(ACME_WRITER);
     for (let change = 0; change < LIMIT; change += 1) expect((await publish(one)).status).toBe(201);
     const name = aName();
@@ -50,7 +50,7 @@ describe('limits.changesPerMinute', () => {
     expect((await publish(fresh(ACME_WRITER), name)).status).toBe(201);
   });
 
-  it('limits super-admins too', async () => {
+  it('also limits super-admins', async () => {
     const { sender, names } = await exhausted(SUPER_ADMIN);
     expectLimited(await sender.delete(entryAt('server', names[0] ?? '', '/versions/1.0.0')));
     expect(
@@ -123,7 +123,7 @@ describe('limits.changesPerMinute', () => {
     expect(replies.filter(({ status }) => status === 429)).toHaveLength(3 * LIMIT);
   });
 
-  it('is checked after 404: hidden and missing sources are answered alike', async () => {
+  it('is checked after 404: hidden and missing sources look alike', async () => {
     const sender = fresh(CONTOSO_ADMIN);
     for (let change = 0; change < LIMIT; change += 1)
       expect(

@@ -55,7 +55,7 @@ describe('claims that no entry has anymore', () => {
     expect(stored).toEqual(used);
   }
 
-  it('are not a partition after many changes of claims', async () => {
+  it('are not a partition after many changes to claims', async () => {
     const name = aName();
     await publish(admin(), 'server', name, { team: 'first' });
     for (let change = 0; change < 20; change += 1) await relabel(name, { team: `change ${change}` });
@@ -104,7 +104,7 @@ describe('claims that no entry has anymore', () => {
     expect(await shownTo('for a moment')).toEqual([`${name}@1.0.0`]);
   });
 
-  it('are deleted without affecting concurrent publishing and changes of claims', async () => {
+  it('are deleted without affecting concurrent publishing and changes to claims', async () => {
     let isDone = false;
     const cleaning = (async () => {
       while (!isDone) await cleanUp();
@@ -147,7 +147,7 @@ describe('a managed source at claimSetsPerSource', () => {
   const relabel = (name: string, team: string) =>
     admin().put(entryAt('server', name, '/claims'), { claims: { team } });
 
-  it('returns 429 for a new claim set, and names the limit', async () => {
+  it('returns 429 with the limit for a new claim set', async () => {
     const refused = await admin().post('/v1/entries', aPublication('server', aName(), { team: 'new' }));
     expectRefused(refused, 429, 'too_many_requests');
     expect(refused.text).toContain(String(LIMIT));

@@ -21,7 +21,7 @@ describe('claims are returned as they were given', () => {
   const admin = () => service.as({ sub: 'ada', role: 'super-admin' });
   const claimsOf = async (path: string) => ((await admin().get(path)).json as { claims: unknown }).claims;
 
-  it('by sources and registries of the configuration, and entries that inherit them', async () => {
+  it('by configured sources and registries, and by entries that inherit them', async () => {
     expect(await claimsOf('/v1/sources/file')).toEqual(GIVEN[0]);
     expect(await claimsOf('/v1/sources/managed')).toEqual(GIVEN[2]);
     expect(await claimsOf('/v1/registries/main')).toEqual(GIVEN[1]);
@@ -36,7 +36,7 @@ describe('claims are returned as they were given', () => {
     expect(await claimsOf('/v1/registries/made')).toEqual(claims);
   });
 
-  it.each(GIVEN)('by an entry after a change of claims: %j', async (claims) => {
+  it.each(GIVEN)('by an entry after its claims change: %j', async (claims) => {
     const entry = entryAt('server', `io.acme/${GIVEN.indexOf(claims)}`);
     const publication = { server: aServer(`io.acme/${GIVEN.indexOf(claims)}`), claims: GIVEN[1] };
     expect((await admin().post('/v1/entries', publication)).json).toMatchObject({ claims: GIVEN[1] });

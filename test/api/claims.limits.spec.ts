@@ -59,7 +59,7 @@ describe('the claim values in a body', () => {
     expect((await service.send(method, path, { body: body(MOST) })).status).toBe(status);
   }); // oxfmt-ignore
 
-  it('of keys and of reserved names count too', async () => {
+  it('include those of keys and reserved names', async () => {
     const key = (name: string, count: number) => ({ name, secretFile: '/none', claims: claimsOf(count) });
     const keys = (count: number) => ({ sources, keys: [key('a', 500), key('b', count - 500)] });
     expectRefused(await service.put('/v1/registries/keyed', keys(MOST + 1)), 400, 'too_many_claims');
@@ -85,7 +85,7 @@ describe('the claim values in a body', () => {
 describe('a list of maps in a body', () => {
   const service = aService().source('catalog', { servers: [] }).runs();
 
-  it('is refused for its length, whatever its items are', async () => {
+  it('is refused for its length, regardless of its items', async () => {
     const keys = new Array<object>(10_000).fill({});
     const reply = await service.put('/v1/registries/keyed', { sources: ['catalog'], keys });
     expectRefused(reply, 400, 'invalid_body');

@@ -137,7 +137,7 @@ describe('check --access', () => {
     expect(readFileSync(path('junit.xml'), 'utf8')).toContain('tests="2" failures="1"');
   });
 
-  it('exits 1 and names errors of the list itself', async () => {
+  it('exits 1 and reports errors in the list itself', async () => {
     const { code, output } = await check([{ caller: {}, registry: 'default', seas: [] }]);
     expect(code).toBe(1);
     expect(output).toContain('[0].seas: is not a known key; did you mean sees?');

@@ -386,7 +386,7 @@ function changesIn(output: string): string[] {
   return lines.slice(start + 1, -1);
 }
 
-describe('check --against prints each change of access, and exits by --fail-on (reference/explain)', () => {
+describe('check --against prints each change in access, and exits according to --fail-on (reference/explain)', () => {
   describe.each(Object.entries(CHANGES))('%s', (_name, { change, there, back }) => {
     const same = () => undefined;
     it.each([
@@ -407,7 +407,7 @@ describe('check --against prints each change of access, and exits by --fail-on (
     });
   });
 
-  it('exits with 1 for an invalid file, whatever --fail-on says', async () => {
+  it('exits with 1 for an invalid file, regardless of --fail-on', async () => {
     const good = configure('good.yaml', () => undefined);
     const bad = configure('bad.yaml', ({ auth }) => (auth.mode = 'nobody'));
     for (const [config, against] of [

@@ -110,7 +110,7 @@ async function online(changes: Changes) {
 
 describe('check --online (reference/commands)', () => {
   it('contacts the providers, the database and the host of each source, and exits with 0', async () => {
-    // A connection to PostgreSQL must open within 4 s, while what the check needs is loaded.
+    // A connection to PostgreSQL must open within 4 s, while the check loads its modules.
     await within(20_000, async () => {
       const { code, contacts } = await online({});
       expect(contacts).toEqual([

@@ -318,7 +318,7 @@ describe('migrate', () => {
     await database.drop();
   });
 
-  it('runs in a job that alone knows migrationUser, and then the server needs no right to create', async () => {
+  it('can run in a job that alone has migrationUser; the server then needs no right to create', async () => {
     const database = await aDatabase({ migrated: false });
     const { host, port } = database;
     const [owner, app] = [`owner_${database.database}`, `app_${database.database}`];

@@ -26,7 +26,7 @@ const npm = (identifier: string, more: Document = {}) => ({
 });
 
 const MARKETPLACE = { name: 'acme', owner: 'Acme' };
-/** Without content until a test stores it. */
+/** The plugins have no content until a test stores it. */
 const PLUGINS = ['io.tools/both', 'io.tools/left', 'io.tools/plain', 'io.tools/odd'].map((name) =>
   aSkill(name),
 );
@@ -151,7 +151,7 @@ describe('GET /x/client-config', () => {
     });
   });
 
-  it('reflects publishing and deleting at once', async () => {
+  it('reflects publishing and deleting immediately', async () => {
     const claims = { org: 'acme' };
     const server = aServer('io.acme/new', '1.0.0', remote('https://new.acme.example/mcp'));
     expect(serversOf(await of(service.as(WRITER)))).not.toContain('io.acme/new');
@@ -484,7 +484,7 @@ describe('the servers of plugins', () => {
         allowed_sources: { acme: { source: 'git', url: REPOSITORY } },
       },
     });
-    // Codex names plugins by their marketplace.
+    // Codex identifies plugins by their marketplace.
     for (const form of ['allowlist', 'managed'])
       expect(await toml(form, 'shelf')).toEqual({ mcp_servers: {} });
     expect(await toml('plugins')).toEqual({
@@ -495,7 +495,7 @@ describe('the servers of plugins', () => {
     expectRefused(await of('codex', 'plugins', 'shelf'), 400, 'invalid_parameter');
   });
 
-  it('are byte-stable with an ETag, which changes with the marketplace’s URL', async () => {
+  it('are byte-stable, with an ETag that changes with the marketplace’s URL', async () => {
     const [one, other] = [
       await of('copilot', 'managed'),
       await of('copilot', 'managed', 'market', service.as(PLATFORM)),
@@ -658,7 +658,7 @@ describe('the servers of plugins', () => {
       expect(await disabled('market', service.as(caller))).toEqual(before);
     await remove();
     expect(await disabled()).toMatchObject(GONE);
-    // An entry that is hidden from a caller must not change their answer.
+    // An entry that is hidden from a caller must not change their response.
     const held = await disabled();
     await publish(TEAM);
     expect(await disabled()).toEqual(held);

@@ -7,7 +7,7 @@ import { aService } from '../support/service.js';
 const BASE = '/registry/default';
 const READER = { org: 'acme' };
 
-/** The requests of clients and their answers, from docs/clients.md. */
+/** The requests of clients and their responses, from docs/clients.md. */
 const [, LIST = ''] = readFileSync('docs/clients.md', 'utf8').split('## Requests clients send\n');
 const REQUESTS = [...LIST.replaceAll('\n  ', ' ').matchAll(/^- ([^:]+): (.*)$/gm)].flatMap(
   ([, client = '', paths = '']) =>

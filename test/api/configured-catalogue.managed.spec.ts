@@ -5,7 +5,7 @@ import { aService } from '../support/service.js';
 
 const CLAIMS = { org: 'acme' };
 
-describe('a managed source of the configuration', () => {
+describe('a configured managed source', () => {
   const service = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .registry('main', { sources: ['published'] })

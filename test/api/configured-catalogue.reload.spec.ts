@@ -33,7 +33,7 @@ describe('reload of the configuration', () => {
       change,
     }));
 
-  it('applies changed, new and removed sources and registries at once', async () => {
+  it('applies changed, new and removed sources and registries immediately', async () => {
     expect(await seen()).toEqual(['io.acme/data']);
     const claims = { org: 'acme', team: 'web' };
     expect(
@@ -81,11 +81,11 @@ describe('reload of the configuration', () => {
     }
   };
 
-  it('of an unchanged file, like the start of a replica, waits for no locked row or change in progress', async () => {
+  it('of an unchanged file, like the start of a replica, does not wait for locked rows or changes in progress', async () => {
     await service.reload();
     const replica = service.replica();
     const changes = await whileLocked('true', async () => {
-      // Like a change through the API.
+      // Takes the lock that a change through the API takes.
       await service.database.query('select pg_advisory_xact_lock_shared(7264018532)');
       await replica.start();
       return (await service.reload()).changes;
@@ -105,7 +105,7 @@ describe('reload of the configuration', () => {
     );
   });
 
-  it('applies changed roles at once, cached callers included, and records config.apply', async () => {
+  it('applies changed roles immediately, even to cached callers, and records config.apply', async () => {
     const publish = async (name: string) =>
       outcomeOf(await service.as(WRITER).post('/v1/entries', { server: aServer(name), claims: ACME_DATA }));
     expect(await publish('io.acme/one')).toBe('403 role_required');
@@ -154,7 +154,7 @@ describe('reload of the configuration', () => {
     await service.reload((edited) => edited.registry('acme', restored));
   });
 
-  it('names the changes that require a restart, and applies the rest', async () => {
+  it('lists the changes that require a restart, and applies the rest', async () => {
     const reloaded = await service.reload((edited) =>
       edited
         .configuration({ limits: { connections: 17 }, cors: { origins: [] } })
@@ -166,7 +166,7 @@ describe('reload of the configuration', () => {
     expect((await service.reload()).waiting).toEqual([]);
   });
 
-  it('only removes roles while a change of publicPaths waits for a restart, and reports the rules as waiting', async () => {
+  it('only removes roles while changed publicPaths wait for a restart, and reports the rules as waiting', async () => {
     const ask = async (role: string) => outcomeOf(await service.as({ role }).get('/v1/sources'));
     expect([await ask('admin'), await ask('boss')]).toEqual(['200', '403 role_required']);
     const manageSources = [{ role: 'boss' }];
@@ -185,7 +185,7 @@ describe('reload of the configuration', () => {
     expect([await ask('admin'), await ask('boss')]).toEqual(['403 role_required', '200']);
   });
 
-  it('applies a change of auth.mode, with its role rules, only at a restart', async () => {
+  it('applies a changed auth.mode, with its role rules, only at a restart', async () => {
     const ask = async (role: string) => outcomeOf(await service.as({ role }).get('/v1/sources'));
     await service.reload((edited) => edited.auth({ roles: { manageSources: [{ role: 'admin' }] } }));
     expect([await ask('admin'), await ask('boss')]).toEqual(['200', '403 role_required']);
@@ -200,7 +200,7 @@ describe('reload of the configuration', () => {
     await service.restart((edited) => edited.auth({ mode: 'full' }));
   });
 
-  it('records a change of roles at start, once', async () => {
+  it('records changed roles at the start, once', async () => {
     const before = (await applied()).length;
     await service.restart();
     expect(await applied()).toHaveLength(before);

@@ -13,7 +13,7 @@ function planOf(service: ServiceUnderTest): unknown {
   return service.logs().findLast((line) => 'changes' in line)?.['changes'];
 }
 
-describe('changes of the configuration file between starts', () => {
+describe('changes to the configuration file between starts', () => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const service = aService({ mode: 'full' })
@@ -151,7 +151,7 @@ describe('changes of the configuration file between starts', () => {
     expect(planOf(service)).toEqual(['registry side: moved', 'registry main: moved']);
   });
 
-  it('sources and registries of the API stay as they are', async () => {
+  it('API-made sources and registries stay unchanged', async () => {
     const body = { file, syncPolicy: { interval: '1h' }, claims: acme };
     expect(outcomeOf(await superAdmin().put('/v1/sources/made', body))).toBe('201');
     const view = { sources: ['made', 'tools'], claims: acme };
@@ -184,7 +184,7 @@ describe('changes of the configuration file between starts', () => {
     await service.restart((described) => described.withoutSource('kind'));
   });
 
-  it('sources and registries of the file return 403 config_managed to the API', async () => {
+  it('configured sources and registries return 403 config_managed to the API', async () => {
     for (const [path, body] of [
       ['/v1/sources/tools', { file, syncPolicy: { interval: '1h' } }],
       ['/v1/registries/main', { sources: ['tools'] }],

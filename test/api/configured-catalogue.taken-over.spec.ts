@@ -48,7 +48,7 @@ describe('resources created through the API', () => {
     await service.reload();
   });
 
-  it('a source of the file takes over a source with its name, and its entries get the new claims at once', async () => {
+  it('a source in the file takes over a source with its name, and its entries get the new claims immediately', async () => {
     await makeSource('taken', ACME);
     await put('registries/weaker', { sources: ['base', 'taken'], claims: ACME });
     await put('registries/open', { sources: ['taken'] });
@@ -106,7 +106,7 @@ describe('resources created through the API', () => {
     expect(await seen('open', ACME_DATA)).toEqual(['io.acme/new']);
   });
 
-  it('entries of another place and other claims are hidden until the next successful sync', async () => {
+  it('entries from another location and with other claims are hidden until the next successful sync', async () => {
     await makeSource('taken', ACME);
     await service.restart((edited) =>
       edited.source('taken', { missing: true, claims: CONTOSO }).registry('taken', { sources: ['taken'] }),
@@ -115,7 +115,7 @@ describe('resources created through the API', () => {
     expect(entriesIn(await superAdmin().get('/v1/sources/taken/entries'))).toHaveLength(1);
   });
 
-  it('a source of the file with another kind replaces a source with its name, and its entries go', async () => {
+  it('a source of another kind in the file replaces the source with its name, and its entries are removed', async () => {
     await makeSource('taken', ACME);
     await put('registries/holding', { sources: ['taken', 'base'], claims: ACME });
     await service.restart((edited) => edited.source('taken', { kind: 'managed', claims: ACME }));
@@ -132,7 +132,7 @@ describe('resources created through the API', () => {
     );
   });
 
-  it('a registry of the file takes over a registry with its name', async () => {
+  it('a registry in the file takes over a registry with its name', async () => {
     await put('registries/taken', { sources: ['base'] });
     await service.restart((edited) => edited.registry('taken', { sources: ['base'], claims: CONTOSO }));
     expect(await rowOf('registries/taken')).toMatchObject({ origin: 'config', claims: CONTOSO });
@@ -175,7 +175,7 @@ describe('resources created through the API', () => {
     },
   );
 
-  it('a registry without sources is empty everywhere, and a PUT must name a source', async () => {
+  it('a registry without sources is empty everywhere, and a PUT must include a source', async () => {
     await service.reload((edited) =>
       edited.source('taken', { claims: ACME, servers: [aServer('io.acme/taken')] }),
     );
@@ -208,7 +208,7 @@ describe('resources created through the API', () => {
     expect(await seen('empty', ACME_DATA)).toEqual(['io.acme/base']);
   });
 
-  it('a managed source of the file takes over the managed one with its publications, whatever its name', async () => {
+  it('a managed source in the file takes over the managed one with its publications, whatever its name', async () => {
     await put('sources/by-hand', { managed: {}, claims: ACME });
     await makeSource('published', ACME);
     await put('registries/holding', { sources: ['by-hand', 'published'], claims: ACME });
@@ -236,7 +236,7 @@ describe('resources created through the API', () => {
     );
   });
 
-  it('a source of the file may have the name that the managed source had', async () => {
+  it('a source in the file may have the earlier name of the managed source', async () => {
     await put('sources/taken', { managed: {}, claims: ACME });
     await service.restart((edited) =>
       edited

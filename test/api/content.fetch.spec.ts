@@ -97,7 +97,7 @@ function publishesAll<Row extends readonly unknown[]>(
   return names;
 }
 
-/** Only of these entries, since each attempt starts git. */
+/** Counts only these entries, since each attempt starts git. */
 const retryNow = (...names: string[]) =>
   service.database.query(
     `update content_fetch f set fetch_at = now() from entry_version v join entry e on e.id = v.entry_id
@@ -406,7 +406,7 @@ describe('content of an oci package', () => {
 describe('content of a synced version', () => {
   const skill = (name: string, more: Document) => aSkill(name, '1.0.0', { packages: [gitPackage(more)] });
 
-  it('is fetched after the sync, and again once the document names another commit', async () => {
+  it('is fetched after the sync, and again once the document specifies another commit', async () => {
     const name = aName();
     const one = await repository.commit(skillFiles(name, '', { 'one.txt': '1' }), { branch: 'synced' });
     const two = await repository.commit(skillFiles(name, '', { 'two.txt': '2' }), { branch: 'synced' });
@@ -414,7 +414,7 @@ describe('content of a synced version', () => {
     expect(await service.synced('synced')).toMatchObject({ status: 'complete' });
     await expect.poll(() => syncedContent('synced', name)).toMatchObject({ status: 'stored' });
     expect(await filesOf(name)).toEqual(['SKILL.md', 'one.txt']);
-    // Another change leaves it alone.
+    // Another change does not affect it.
     await service.rewrite('synced', { skills: [{ ...skill(name, { commit: one }), title: 'A title' }] });
     await service.synced('synced');
     expect(await syncedContent('synced', name)).toMatchObject({ status: 'stored' });
@@ -456,7 +456,7 @@ describe('content of a synced version', () => {
       .toMatchObject({ status: 'failed', error: expect.stringMatching(/must have a commit or digest/) });
   });
 
-  it('needs a commit while there are admission webhooks, also after a reload', async () => {
+  it('needs a commit while there are admission webhooks, even after a reload', async () => {
     scanner.answer = () => ({ status: 200, body: '{"outcome":"admit"}' });
     const scan = { name: 'scan', url: scanner.url, secretFile: service.write('secret', aWebhookSecret()) };
     await repository.commit(skillFiles('acme/tagged'), { branch: 'scanned' });
@@ -550,7 +550,7 @@ describe('fetching', () => {
     expect(await stored()).toEqual([{ trees: 0, files: 0 }]);
   });
 
-  it('removes old folders when the server starts', async () => {
+  it('removes old folders at the start', async () => {
     const make = () =>
       Promise.all(['registry-content-', 'registry-git-'].map((prefix) => mkdtemp(join(tmpdir(), prefix))));
     const [old, young] = [await make(), await make()];
@@ -568,7 +568,7 @@ describe('fetching', () => {
     for (const folder of young) await rm(folder, { recursive: true });
   });
 
-  it('is measured', async () => {
+  it('is measured by metrics', async () => {
     const figure = async (series: string) => {
       const text = await (await fetch(`${service.internalOrigin}/metrics`)).text();
       return Number(

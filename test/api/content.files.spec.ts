@@ -84,7 +84,7 @@ describe('the list of the files of a version', () => {
     expectRefused(await service.get(`${at(name, '1.0.0')}/files`), 404, 'version_not_found');
   });
 
-  it('is read by at most four requests at once, and by others when those end', async () => {
+  it('is read by at most four requests at a time; others wait', async () => {
     const name = await aSkillWith({ 'SKILL.md': '' });
     const holder = new pg.Client(service.database.connection);
     await holder.connect();

@@ -73,7 +73,7 @@ async function filesIn(zip: Buffer): Promise<string[]> {
 const leftovers = async () =>
   (await readdir(tmpdir())).filter((name) => name.startsWith('registry-content-'));
 
-it('is refused with 503 storage_full while the server has no temporary folder', async () => {
+it('an upload gets 503 storage_full while the server has no temporary folder', async () => {
   const name = aName();
   await publish(name);
   const { TMPDIR } = process.env;
@@ -129,7 +129,7 @@ describe('the content of a version', () => {
     }
   });
 
-  it('is uploaded as tar.gz too, with a top folder', async () => {
+  it('can also be uploaded as tar.gz with a top folder', async () => {
     const name = aName();
     await publish(name);
     const data = aSkillFile(name.split('/')[1] ?? '', `The skill ${name}`);
@@ -141,7 +141,7 @@ describe('the content of a version', () => {
   it.each([
     ['as a zip file', zipAt],
     ['as a list', filesAt],
-  ])('%s is refused like the document to everyone who does not see it', async (_what, at) => {
+  ])('%s is refused, like the document, to everyone who does not see it', async (_what, at) => {
     const name = aName();
     await publish(name);
     await upload(writer('blue'), name, archiveOf(name));
@@ -261,7 +261,7 @@ describe('the content of a version', () => {
     expect((await upload(writer('blue'), other, archiveOf(other))).status).toBe(204);
   });
 
-  it('is uploaded at most twice at once by one caller, and eight times by all, with a reserve for two more callers', async () => {
+  it('is uploaded at most twice at a time by one caller, and eight times by all, with a reserve for two more callers', async () => {
     const name = aName();
     await publish(name);
     const archive = archiveOf(name);

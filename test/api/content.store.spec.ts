@@ -169,7 +169,7 @@ describe('the content store', () => {
     expect(await countOf('content_blob')).toBe(0);
   });
 
-  it('holds maxBytesPerVersion and maxBytes exactly, and counts equal files once', async () => {
+  it('enforces maxBytesPerVersion and maxBytes exactly, and counts equal files once', async () => {
     const ids = [await aVersion(), await aVersion(), await aVersion(), await aVersion()];
     const [first = '', second = '', third = '', fourth = ''] = ids;
     const half = aFile('a', randomBytes(1_000 * KIB));

@@ -28,7 +28,7 @@ const DEFAULTS: Record<string, string> = {
   lock_timeout: '1ms',
   statement_timeout: '1ms',
   idle_in_transaction_session_timeout: '1ms',
-  // With shorter timeouts, a connection would end before it can set its own.
+  // A connection would end before it can set its own timeouts if these were shorter.
   idle_session_timeout: '1s',
   transaction_timeout: '1s',
   array_nulls: 'off',

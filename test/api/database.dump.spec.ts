@@ -28,7 +28,7 @@ describe('the dump command', () => {
     .registry('main', { sources: ['main', 'published'] })
     .runs();
 
-  it('copies a database: same answers, and cursors stay valid', async () => {
+  it('copies a database: responses are the same, and cursors stay valid', async () => {
     const admin = service.as(SUPER_ADMIN);
     for (const version of ['1.0.0', '1.1.0']) {
       const body = { server: aServer('io.acme/made', version), claims: ACME_DATA };

@@ -67,7 +67,7 @@ describe('a prepared statement', () => {
 });
 
 describe('prepared statements that several connections have lost', () => {
-  it('run unprepared for each request that sent one', async () => {
+  it('run unprepared for each request that used one', async () => {
     const database = await aDatabase();
     const dataSource = await createDataSource({ ...database, poolMax: 4 }, [], () => undefined).initialize();
     const prepared = new PreparedStatements(dataSource);

@@ -31,7 +31,7 @@ describe('the demo', () => {
     },
   );
 
-  // As documented in users.ts.
+  // The users as documented in users.ts.
   it.each([
     ['ada', ['community', 'company', 'data', 'platform']],
     ['max', ['community', 'company', 'data', 'platform']],

@@ -30,13 +30,13 @@ it('an error about a data directory that cannot be created includes its path and
   );
 });
 
-it.each(['/proc', '/proc/registry'])('a data directory that refuses new files is named: %s', async (path) => {
+it.each(['/proc', '/proc/registry'])('reports a data directory that refuses new files: %s', async (path) => {
   const start = startEmbeddedPostgres(join(path, 'postgres'));
   await expect(start).rejects.toThrow(`the data directory ${path} (REGISTRY_DATA_DIR)`);
 });
 
 describe('concurrent first starts', () => {
-  it('on one data directory: one process serves; the other exits with 1 and names it', async () => {
+  it('on one data directory: one process serves; the other exits with 1 and reports the directory', async () => {
     const all = [1, 2].map(() => folder.serve('race'));
     const outcomes = await Promise.allSettled(all.map((cli) => cli.logs('"Ready"')));
     const winners = all.filter((_, i) => outcomes[i]?.status === 'fulfilled');
@@ -113,7 +113,7 @@ describe('a second start on a data directory that is in use', () => {
     }
   });
 
-  it('is refused, through a symbolic link too, and leaves PostgreSQL running', async () => {
+  it('is refused, even through a symbolic link, and leaves PostgreSQL running', async () => {
     const owner = await startEmbeddedPostgres(folder.postgres(DATA));
     await symlink(join(folder.path, DATA), join(folder.path, 'alias'));
     await mkdir(join(folder.path, 'elsewhere'));

@@ -50,7 +50,7 @@ async function expectStart(): Promise<void> {
 }
 
 describe('a start after kill -9 of owner, guard and PostgreSQL succeeds', () => {
-  it('at once', async () => {
+  it('immediately', async () => {
     await killAll();
     await expectStart();
   });
@@ -88,7 +88,7 @@ describe('a start after kill -9 of owner, guard and PostgreSQL succeeds', () => 
     await starting;
   });
 
-  it('when its process id belongs to another program, which is left alone', async () => {
+  it('when its process ID belongs to another program, which is not touched', async () => {
     await killAll();
     const stranger = bystander('exec sleep 300');
     await reuse(stranger.pid ?? 0);
@@ -96,7 +96,7 @@ describe('a start after kill -9 of owner, guard and PostgreSQL succeeds', () => 
     expect(stranger.exitCode ?? stranger.signalCode).toBeNull();
   });
 
-  it('when its process id belongs to the PostgreSQL of another data directory, which is left alone', async () => {
+  it('when its process ID belongs to the PostgreSQL of another data directory, which is not touched', async () => {
     const other = await startEmbeddedPostgres(folder.postgres('other'));
     await killAll();
     await reuse(other.pid);

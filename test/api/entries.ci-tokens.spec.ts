@@ -36,7 +36,7 @@ describe('publishing with a GitHub Actions token and the role rule of docs/publi
   const publish = (job: Document, name: string, claims: Document = CLAIMS) =>
     service.as(job).post('/v1/entries', { server: aServer(name), claims });
 
-  it('is allowed with repository_owner as claims', async () => {
+  it('is allowed with repository_owner as a claim', async () => {
     expect((await publish(JOB, 'com.acme/weather')).status).toBe(201);
   });
 

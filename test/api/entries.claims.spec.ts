@@ -103,7 +103,7 @@ describe.each(TYPES)('a %s of one team', (type) => {
   const data = { org: 'acme', team: 'data' };
   const lead = () => service.as({ ...ACME_WRITER, team: ['platform', 'data'] });
 
-  it('moves to another team with all versions at once', async () => {
+  it('moves to another team with all its versions', async () => {
     const name = aName();
     await publish(lead(), type, name, PLATFORM, '1.0.0', '2.0.0');
     const seen = async (claims: Document) => {
@@ -185,7 +185,7 @@ describe.each(TYPES)('a %s of one team', (type) => {
     expect((await set('data', { 'If-Match': '*' })).status).toBe(204);
   });
 
-  it('outside the managed source is 404', async () => {
+  it('is 404 if it is outside the managed source', async () => {
     for (const caller of [service.as({ ...ACME_WRITER }), service.as(SUPER_ADMIN)])
       for (const name of ['io.acme/filed', aName()]) {
         expectRefused(await caller.get(entryAt(type, name, '/claims')), 404, 'entry_not_found');

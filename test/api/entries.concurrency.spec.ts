@@ -141,7 +141,7 @@ describe('concurrent changes of one name', () => {
           name,
           rotated(actions, turn),
           { claims: before, versions: ['1.0.0'] },
-          // The first two take each action alone, in different orders.
+          // The first two run the actions one at a time, in different orders.
           index < 2 ? 'every answer' : index - 2,
         );
       });
@@ -157,7 +157,7 @@ describe('concurrent changes of one name', () => {
 
   /**
    * Runs all actions concurrently, with one started some milliseconds earlier or each started after the previous
-   * response, so that the order varies on every machine. Checks that answers and final state are serializable, and
+   * response, so that the order varies on every machine. Checks that responses and final state are serializable, and
    * returns them as text.
    */
   async function race(

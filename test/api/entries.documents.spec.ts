@@ -27,7 +27,7 @@ function aBlock(bytes: number): Document {
   return { text: 'x'.repeat(bytes - '{"text":""}'.length) };
 }
 
-// Documents are returned unchanged, unknown keys included.
+// Documents are returned unchanged, including unknown keys.
 const KEPT: readonly [what: string, more: Document][] = [
   ['unknown keys', { 'x-own': { deep: [{ er: null }] }, extra: [1, 'two', false, {}] }],
   ['a publisher-provided block', { _meta: { [PUBLISHER]: { tool: 'ci', tags: ['a', 'b'], nested: { n: 1 } } } }],

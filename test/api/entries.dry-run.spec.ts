@@ -57,7 +57,7 @@ describe.each(MODES)('in %s mode', (mode) => {
   const service = aPublishingService(mode).runs();
 
   describe.each(TYPES_IN[mode])('validate and dry run of a %s', (type) => {
-    it.each(REQUESTS)('answer like publishing and write nothing: $what', async (asked) => {
+    it.each(REQUESTS)('respond like publishing and write nothing: $what', async (asked) => {
       const [taken, fresh] = [aName(), aName()];
       await publish(service.as({ ...ACME_WRITER }), type, taken, CLAIMS);
       const body = asked.body(type, taken, fresh);

@@ -54,7 +54,7 @@ async function serving(): Promise<{ cli: Cli; origin: string }> {
 }
 
 describe('kill -9 of a server during publishing', () => {
-  it('loses no version answered with 201, and stores no partial entry', async () => {
+  it('loses no version that got a 201, and stores no partial entry', async () => {
     const acknowledged = new Map<string, Document>();
     const sent = new Map<string, Document>();
 
@@ -80,7 +80,7 @@ describe('kill -9 of a server during publishing', () => {
       const publishers = Array.from({ length: PUBLISHERS }, (_, publisher) =>
         publishTo(origin, round, publisher),
       );
-      // Wait for the first publication, so that the kill hits the loop on a slow machine too.
+      // Wait for the first publication, so that the kill hits the loop even on a slow machine.
       while (acknowledged.size === before) await new Promise((done) => setTimeout(done, 1));
       await new Promise((done) => setTimeout(done, Math.random() * LONGEST_MS));
       cli.child.kill('SIGKILL');

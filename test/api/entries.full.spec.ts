@@ -64,7 +64,7 @@ describe.each(TYPES)('an entry of type %s with limits.versionsPerEntry versions'
 });
 
 describe('limits of an entry', () => {
-  it('count deleted versions too', async () => {
+  it('include deleted versions', async () => {
     const name = await fill('server');
     const { status } = await writer().patch(entryAt('server', name, '/versions/1.0.0/status'), {
       status: 'deleted',
@@ -101,7 +101,7 @@ describe('limits of an entry', () => {
     expect((await send('server', name, '2.0.0', half)).status).toBeLessThan(300);
   });
 
-  it('are explained', async () => {
+  it('are part of explanations', async () => {
     const name = await fill('server');
     const ask = async (version?: string) => {
       const entry = { type: 'server', name, ...(version ? { version } : {}) };

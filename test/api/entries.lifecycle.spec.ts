@@ -65,7 +65,7 @@ describe.each(TYPES)('a published %s', (type) => {
   const statuses = STATUSES[type];
   const changes = statuses.flatMap((from) => statuses.map((to) => [from, to] as const));
 
-  it.each(changes)('changes status from %s to %s in every answer', async (from, to) => {
+  it.each(changes)('changes status from %s to %s in every response', async (from, to) => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS);
     await patch(name, '1.0.0', { status: from });

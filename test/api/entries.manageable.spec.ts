@@ -10,7 +10,7 @@ const PLATFORM = { org: 'acme', team: 'platform' };
 const DATA = { org: 'acme', team: 'data' };
 const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-// In list order: bytewise by name, then by type.
+// The entries in list order: bytewise by name, then by type.
 const ENTRIES: readonly [type: Type, name: string, claims: Document][] = [
   ['skill', 'a.acme/both', DATA],
   ['server', 'a.acme/cleared', {}],
@@ -84,7 +84,7 @@ describe('GET /v1/entries in full mode', () => {
     ],
     ['a publisher without claims', { role: 'writer' }, ['server a.acme/cleared']],
   ])(
-    'returns to %s the entries they may manage, and none of other sources',
+    'returns to %s only the entries in the managed source that they may manage',
     async (_what, claims, expected) => {
       await ready();
       const caller = service.as(claims);
@@ -115,7 +115,7 @@ describe('GET /v1/entries in full mode', () => {
     expect(await entriesOf(writer, '?type=skill')).toEqual(['skill b.acme/platform', 'skill d.acme/all']);
     expect(await entriesOf(writer, '?name=')).toEqual(await entriesOf(writer));
     expect(await entriesOf(other, `?type=skill&${asked}`)).toEqual([]);
-    // Of another source, in another case, a part of a name, missing.
+    // Names in another source, in another letter case, cut short, and missing.
     for (const none of ['b.acme/filed', 'B.acme/platform', 'b.acme/plat', 'b.acme/none'])
       expect(await entriesOf(writer, `?name=${encodeURIComponent(none)}`)).toEqual([]);
     expectRefused(await writer.get('/v1/entries?type=tool'), 400, 'invalid_parameter');

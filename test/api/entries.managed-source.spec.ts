@@ -115,7 +115,7 @@ describe.each(MODES)('in %s mode, a published entry', (mode) => {
     ['the team of that name elsewhere', { org: 'contoso', team: 'platform' }, HIDDEN, FORBIDDEN],
     ['a caller without claims', NOBODY, HIDDEN, FORBIDDEN],
     ['a super-admin', SUPER_ADMIN, VISIBLE, VISIBLE],
-  ])('is visible or hidden at once for %s', async (_what, reader, open, gated) => {
+  ])('is immediately visible or hidden for %s', async (_what, reader, open, gated) => {
     const expected = mode === 'full' ? { open, gated } : { open: VISIBLE, gated: VISIBLE };
     for (const type of TYPES) {
       const name = aName();

@@ -90,7 +90,7 @@ describe.each(MODES)('managed.names in %s mode', (mode) => {
       await publish(blue, type, name, BLUE);
     });
 
-    it('a change of claims must keep covering the claims of the rule', async () => {
+    it('changed claims must still cover the claims of the rule', async () => {
       const name = fresh('com.red/relabelled', '');
       const both = service.as({ ...BOTH_WRITER, team: 'web' });
       const set = async (sender: typeof both, claims: Document) =>

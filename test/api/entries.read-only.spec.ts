@@ -28,7 +28,7 @@ describe.each(MODES)('in %s mode, a write to the consumer API without publishCla
     .registry('closed', { sources: ['published'], claims: { org: 'x' } })
     .runs();
 
-  it.each(METHODS)('by %s returns 501 use_admin_api and names the admin route', async (method, route) => {
+  it.each(METHODS)('by %s returns 501 use_admin_api with the admin route', async (method, route) => {
     const before = await contentOf(service);
     const paths = [
       ...(mode === 'full' ? PATHS.map((path) => `/registry/main/v0.1${path}`) : []),

@@ -27,14 +27,14 @@ function tableWith(...columns: string[]): Record<string, string>[] {
 }
 
 const WHO_SEES = tableWith('caller', 'GET /registry', 'why');
-const WAREHOUSE = tables.find(([row = {}]) => Object.keys(row).join() === 'caller,answer,why') ?? [];
+const WAREHOUSE = tables.find(([row = {}]) => Object.keys(row).join() === 'caller,response,why') ?? [];
 const WHO_MANAGES = tableWith('caller', 'GET /v1/me');
-const REQUESTS = tableWith('caller', 'request', 'answer');
+const REQUESTS = tableWith('caller', 'request', 'response');
 const [, SETTINGS = ''] = /## Two teams[^]*?```yaml\n([^]*?)```/.exec(GUIDE) ?? [];
 
 const { config } = loadConfig(EXAMPLE, {}, {});
 const claimsOf = new Map<string, string>();
-for (const { caller = '', 'claims of the token': claims = '' } of [...WHO_SEES, ...WHO_MANAGES]) {
+for (const { caller = '', 'token claims': claims = '' } of [...WHO_SEES, ...WHO_MANAGES]) {
   // A person has the same claims in every table.
   expect(claimsOf.get(caller) ?? claims, caller).toBe(claims);
   claimsOf.set(caller, claims);
@@ -122,7 +122,7 @@ describe('examples/multi-team.yaml matches docs/authorization.md', () => {
       '/registry/open/v0.1/servers/com.example.data%2Fwarehouse/versions/latest',
     );
     const version = (shown: Reply) => [(shown.json as { server: { version: string } }).server.version];
-    expect(cell(reply, version)).toBe(row['answer']);
+    expect(cell(reply, version)).toBe(row['response']);
   });
 
   it.each(WHO_MANAGES)('in the roles and admin lists of $caller', async (row) => {
@@ -141,7 +141,7 @@ describe('examples/multi-team.yaml matches docs/authorization.md', () => {
     });
   });
 
-  it('in the answers to its sequence of requests', async () => {
+  it('in the responses to its sequence of requests', async () => {
     const answers: string[] = [];
     for (const { caller: name, request = '', body } of REQUESTS) {
       const [method = '', path = ''] = request.split(' ');
@@ -149,7 +149,7 @@ describe('examples/multi-team.yaml matches docs/authorization.md', () => {
       answers.push(`${name} ${request}: ${outcomeOf(await caller(name).send(method, path, sent))}`);
     }
     expect(answers).toEqual(
-      REQUESTS.map(({ caller: name, request, answer }) => `${name} ${request}: ${answer}`),
+      REQUESTS.map(({ caller: name, request, response }) => `${name} ${request}: ${response}`),
     );
   });
 });

@@ -57,7 +57,7 @@ describe('feed.atom', () => {
     expect(titles(await service.as(acme).get(FEED))).not.toContain(title);
   });
 
-  it('has an ETag, and gives 304 until the view changes', async () => {
+  it('has an ETag, and returns 304 until the view changes', async () => {
     const sender = service.as(acme);
     const { headers } = await sender.get(FEED);
     expect(headers).toMatchObject({
@@ -71,7 +71,7 @@ describe('feed.atom', () => {
     expect((await sender.get(FEED, { 'If-None-Match': etag })).status).toBe(200);
   });
 
-  it('answers below a key and without a token, and no link contains the key', async () => {
+  it('is served under a key and without a token, and no link contains the key', async () => {
     const reply = await service.get(`/registry/main/k/${key}/x/feed.atom`);
     expect(titles(reply)).toContain('Shared &lt;&amp;&gt; &quot;quoted&quot; (com.acme/shared) 2.0.0');
     expect(reply.text).not.toContain(key);

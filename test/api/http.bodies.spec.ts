@@ -36,7 +36,7 @@ describe('request bodies', () => {
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join('')}\r\n`;
 
-  // No body is ever sent: an answer proves that the server did not wait for one.
+  // No body is ever sent: a response proves that the server did not wait for one.
   it.each([
     ['no token was sent', 'PUT', '/v1/sources/new', undefined, 401],
     ['the token is invalid', 'PUT', '/v1/sources/new', 'none', 401],

@@ -119,7 +119,7 @@ describe('client and proxy compatibility', () => {
     ['POST', '/registry/main/anything'],
     ['DELETE', '/registry/main'],
   ])(
-    '%s %s from an MCP Registry publisher is 501 use_admin_api, logged once at info',
+    '%s %s from an MCP Registry publisher gets 501 use_admin_api, logged once at info',
     async (method, path) => {
       const reply = await service.send(
         method,
@@ -167,7 +167,7 @@ describe('a method that a path does not support', () => {
   it('is 404 on an unknown path', async () => {
     for (const method of ['GET', 'POST', 'DELETE'])
       expectRefused(await service.send(method, '/v1/nowhere'), 404, 'route_not_found');
-    // Below a registry, unknown writes are 501 and unknown reads 404.
+    // Unknown writes below a registry are 501, unknown reads 404.
     expectRefused(await service.as(SUPER_ADMIN).get('/registry/main/v0.1/nowhere'), 404, 'route_not_found');
   });
 });

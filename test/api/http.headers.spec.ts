@@ -39,7 +39,7 @@ describe('consumer API response headers', () => {
     expect((await service.get(LIST, { 'If-None-Match': String(before) })).status).toBe(200);
   });
 
-  it('allow any CORS origin, error responses included', async () => {
+  it('allow any CORS origin, even in error responses', async () => {
     for (const path of [
       LIST,
       '/registry',
@@ -57,7 +57,7 @@ describe('consumer API response headers', () => {
     ).not.toHaveProperty('access-control-allow-origin');
   });
 
-  it('answer a CORS preflight with 204', async () => {
+  it('return 204 for a CORS preflight', async () => {
     const reply = await call(service.origin + LIST, {
       method: 'OPTIONS',
       headers: { Origin: 'https://portal.example', 'Access-Control-Request-Method': 'GET' },
@@ -80,7 +80,7 @@ describe('consumer API response headers', () => {
     );
   });
 
-  it('and the request are logged in one line, without query string or headers', async () => {
+  it('are logged with the request in one line, without query string or headers', async () => {
     const id = 'find-this-request';
     await service.get(`${LIST}?search=hush-query`, {
       'X-Request-Id': id,
@@ -112,7 +112,7 @@ describe('CORS with configured origins', () => {
   it.each([
     ['https://portal.example', 'https://portal.example'],
     ['https://evil.example', undefined],
-  ])('answers %s with %s', async (origin, allowed) => {
+  ])('responds to %s with %s', async (origin, allowed) => {
     const reply = await service.get(LIST, { Origin: origin });
     expect(reply.status).toBe(200);
     expect(reply.headers['access-control-allow-origin']).toBe(allowed);

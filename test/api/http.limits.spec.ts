@@ -110,7 +110,7 @@ describe('a connection', () => {
 describe.runIf(process.platform === 'linux')('an address that uses up its share', () => {
   const service = aSmallCatalogue({ requestsInFlight: 20, connections: 24 }).runs();
 
-  it('is refused further requests and connections, and no other address is', async () => {
+  it('is the only address whose further requests and connections are refused', async () => {
     for (let count = 0; count < 20; count += 1) await aConnection(service, HALF_SENT);
     await eventually(service, 503);
     for (let count = 0; count < 4; count += 1) await aConnection(service);
@@ -139,7 +139,7 @@ describe('an unread response', () => {
   const BYTES = 16_000_000;
   const CLIENTS = 12;
 
-  it('is cut off if too many others wait, but never for a client that reads it', async () => {
+  it('is cut off if too many others wait, but never if its client is reading it', async () => {
     const application = express();
     application.use(limitUnreadBytes());
     let begun = 0;
@@ -203,7 +203,7 @@ async function untilClosed(service: ServiceUnderTest, bytes: string): Promise<st
   return answer;
 }
 
-/** Whether the server closes a new connection without an answer. */
+/** Whether the server closes a new connection without a response. */
 async function isClosed(service: ServiceUnderTest): Promise<boolean> {
   return (await sendRaw(service.port, `GET ${LIST} ${KEEP_ALIVE}`)) === '';
 }

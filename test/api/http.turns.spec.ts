@@ -87,7 +87,7 @@ describe('a caller with many expensive requests', () => {
     expect(isGreedyDone).toBe(true);
   });
 
-  it('reads at most four pages at once with ten connections', async () => {
+  it('reads at most four pages at a time with ten connections', async () => {
     const many = service.as({ sub: 'many', org: 'acme' });
     await withLocked('entry_version', async (waiting) => {
       const asked = servers
@@ -98,7 +98,7 @@ describe('a caller with many expensive requests', () => {
           ),
         );
       await expect.poll(waiting, { interval: 20 }).toBe(4);
-      // Answered after those requests have arrived.
+      // This response arrives after those requests.
       await many.get('/v1/me');
       expect(await waiting()).toBe(4);
       return asked;

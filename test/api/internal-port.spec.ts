@@ -18,8 +18,8 @@ describe('the internal port, reached through a loopback address', () => {
     '10.1.2.3:8081',
     '[fd00::1]',
     '0.0.0.0',
-  ])('answers Host: %s', async (host) => {
-    // Not ready for a moment, if the database of a slow machine answers late.
+  ])('accepts Host: %s', async (host) => {
+    // Readiness may fail for a moment, if the database of a slow machine responds late.
     for (const path of PATHS)
       await expect
         .poll(async () => (await ask(path, host)).status, { message: path })
@@ -43,7 +43,7 @@ describe('the internal port, reached through a loopback address', () => {
     }
   });
 
-  it('prefers the host of an absolute request target, and answers probes without a Host', async () => {
+  it('prefers the host of an absolute request target, and accepts probes without a Host', async () => {
     const port = Number(new URL(service.internalOrigin).port);
     const send = (target: string, headers: string) =>
       sendRaw(port, `GET ${target} HTTP/1.${headers === '' ? 0 : 1}\r\nConnection: close\r\n${headers}\r\n`);

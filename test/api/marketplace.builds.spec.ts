@@ -47,7 +47,7 @@ it('builds a repository once for requests that arrive during its build, however 
   await service.database.query('lock table content_chunk in access exclusive mode');
   const first = reader().get(`/registry/main${REFERENCES}`);
   await expect.poll(repositories).toHaveLength(1);
-  // Longer than reads are shared.
+  // Waits longer than reads are shared.
   await new Promise((resolve) => setTimeout(resolve, 2_500));
   const second = reader().get(`/registry/main${REFERENCES}`);
   expect((await reader().get('/registry/other/x/marketplace.json')).status).toBe(200);
@@ -83,7 +83,7 @@ it.each([
   ['there is no temporary folder', loseFolder],
   ['its disk is full', () => failGit('No space left on device')],
   ['its disk is read-only', () => failGit('Read-only file system')],
-])('answers 503 storage_full while %s', async (_what, begin) => {
+])('returns 503 storage_full while %s', async (_what, begin) => {
   for (const name of repositories()) rmSync(folder.file(`tmp/${name}`), { recursive: true });
   const end = begin();
   try {

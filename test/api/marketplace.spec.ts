@@ -126,7 +126,7 @@ const pluginsIn = (reply: Reply) =>
   (reply.json as Listed).plugins.map(({ name, version }) => `${name}@${version}`);
 
 describe('the marketplace file', () => {
-  it('lists the plugins and skills that the caller sees and that have content in their latest version', async () => {
+  it('lists the visible plugins and skills whose latest version has content', async () => {
     expect(pluginsIn(await platform().get(FILE))).toEqual([
       'io-acme-deploy@1.0.0',
       'io-acme-greet@1.0.0',
@@ -135,7 +135,7 @@ describe('the marketplace file', () => {
     expect(pluginsIn(await data().get(FILE))).toEqual(['io-acme-greet@1.0.0', 'io-acme-review@1.0.0']);
   });
 
-  it('names the repository, with the key if the caller has one', async () => {
+  it('refers to the repository, with the key if the caller has one', async () => {
     const sourceIn = (reply: Reply) => (reply.json as Listed).plugins[0]?.source;
     expect(sourceIn(await data().get(FILE))).toEqual({
       source: 'git-subdir',
@@ -222,7 +222,7 @@ describe('git clone', () => {
     await git.run(clone, 'fsck', '--strict');
   });
 
-  it('takes a token as a bearer token too, a key, or nothing in an anonymous registry', async () => {
+  it('accepts a bearer token or a key, and needs neither in an anonymous registry', async () => {
     const token = tokenOf(ACME_DATA);
     const bearer = await git.clone(
       service.origin + MAIN,
@@ -262,7 +262,7 @@ describe('git clone', () => {
     expect(existsSync(join(partial, 'plugins/io-acme-review'))).toBe(false);
   });
 
-  it('fails without a token, and with a bad one', async () => {
+  it('fails without a token or with a bad one', async () => {
     await expect(git.clone(service.origin + MAIN)).rejects.toThrow(/could not read Username/);
     await expect(git.clone(urlWith('x.y.z'))).rejects.toThrow(/Authentication failed/);
     await expect(git.clone(urlWith(tokenOf(CONTOSO_READER)))).rejects.toThrow(/403/);
@@ -328,7 +328,7 @@ describe('a plugin for every client', () => {
     expect(jsonIn(`${name}/${MANIFEST}`)).toMatchObject({ name });
   });
 
-  it('names what has no translation in the state of its content', async () => {
+  it('lists untranslated servers in the state of its content', async () => {
     const claims = PLATFORM;
     const writer = service.as(ACME_WRITER);
     const path = '/v1/entries/plugin/io.acme%2Fpartial';
@@ -347,7 +347,7 @@ describe('a plugin for every client', () => {
     expect((await writer.delete(`${path}/versions/1.0.0`)).status).toBe(204);
   });
 
-  it('is a zip file too, with the same files', async () => {
+  it('is also a zip file with the same files', async () => {
     const json = (await service.as(TEAM).get(`${FILE}?source=archive`)).json as Listed;
     const { url = '' } = json.plugins.find(({ name }) => name === 'io-acme-claude')?.source ?? {};
     const base = 'https://registry.example.com';
@@ -369,7 +369,7 @@ describe('a plugin for every client', () => {
     expectRefused(await service.as(TEAM).get(`${FILE}?source=npm`), 400, 'invalid_parameter');
   });
 
-  it('is no zip file for callers who do not see it, in other versions, and without a marketplace', async () => {
+  it('has no zip file for callers who do not see it, in other versions, or without a marketplace', async () => {
     const at = (entry: string, registry = 'main') => `/registry/${registry}/x/marketplace/${entry}.zip`;
     expectRefused(await data().get(at('plugin/io.acme/claude/1.0.0')), 404, 'entry_not_found');
     expectRefused(await data().get(at('plugin/io.acme/empty/1.0.0')), 404, 'entry_not_found');
@@ -382,7 +382,7 @@ describe('a plugin for every client', () => {
 });
 
 describe('a refusal', () => {
-  it('is shown by git, and is text below /git/ alone', async () => {
+  it('is shown by git, and is plain text only under /git/', async () => {
     const forbidden = cloneAs({ sub: 'bob', org: 'contoso' });
     await expect(forbidden).rejects.toThrow("remote: You don't have access to this registry");
     const missing = cloneAs({ sub: 'ann', ...ACME }, '/registry/plain/git/marketplace.git');
@@ -397,13 +397,13 @@ describe('a refusal', () => {
   });
 });
 
-describe('Basic', () => {
+describe('Basic authentication', () => {
   const basic = (user: string, password: string) => ({
     Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
   });
   const REFS = `${MAIN}/info/refs?service=git-upload-pack`;
 
-  it('is offered below /git/ beside Bearer, and nowhere else', async () => {
+  it('is offered besides Bearer, only under /git/', async () => {
     const challengeAt = async (path: string) => String((await service.get(path)).headers['www-authenticate']);
     expect(await challengeAt(REFS)).toMatch(/^Bearer realm="mcp-registry", .*, Basic realm="mcp-registry"/);
     expect(await challengeAt(FILE)).not.toContain('Basic');
@@ -413,7 +413,7 @@ describe('Basic', () => {
     expectRefused(await post(service, ''), 401, 'token_missing');
   });
 
-  it('carries a token as the password below /git/ alone', async () => {
+  it('accepts a token as the password, only under /git/', async () => {
     const token = tokenOf(ACME_DATA);
     expect((await service.get(REFS, basic('anybody', token))).status).toBe(200);
     expectRefused(await service.get(REFS, basic(token, '')), 401, 'token_invalid');
@@ -472,7 +472,7 @@ describe('the objects of another view', () => {
     }
   });
 
-  it('are not behind paths of repository files, which do not exist', async () => {
+  it('are not served as repository files, which do not exist', async () => {
     const head = await headOf(await cloneAs(ACME_DATA));
     for (const path of [
       '',
@@ -650,7 +650,7 @@ describe('clients that read slowly', () => {
   const answers: IncomingMessage[] = [];
   afterAll(() => clients.forEach((client) => client.destroy()));
 
-  /** Requests the repository and reads only the head of the answer; resolves to its status. */
+  /** Requests the repository and reads only the head of the response; resolves to its status. */
   function begin(head: string): Promise<number> {
     const headers = {
       Authorization: `Bearer ${tokenOf({ ...SLOW, sub: 'slow' })}`,
@@ -667,7 +667,7 @@ describe('clients that read slowly', () => {
     });
   }
 
-  it('delay themselves alone, and get 429 for more than 32 requests', async () => {
+  it('delay only themselves, and get 429 for more than 32 requests', async () => {
     const large = randomBytes(24 * 1_024 * 1_024);
     await storeContent(service, 'plugin', 'io.acme/slow', '1.0.0', { 'large.bin': large });
     const references = `${MAIN}/info/refs?service=git-upload-pack`;

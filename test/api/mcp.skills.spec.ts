@@ -34,7 +34,7 @@ const GREET: Files = {
   // Encoded in several slices that split characters.
   'long.md': `x${'ü€😀"\\\n'.repeat(60_000)}`,
   'long.bin': Buffer.alloc(1_000_001, 0xfe),
-  // As JSON text it would have six times as many bytes.
+  // It would have six times as many bytes as JSON text.
   'control.txt': '\u0001'.repeat(1_000_000),
 };
 const store = (name: string, files: Files, version = '1.0.0') =>
@@ -58,7 +58,7 @@ beforeAll(async () => {
   });
 });
 
-/** Longer than what is sent as text. */
+/** Exceeds the length that is sent as text. */
 const BOOK = '"€\\\n'.repeat(200_000);
 
 type Negotiation = Parameters<typeof modernClient>[2];
@@ -111,7 +111,7 @@ describe.each(ERAS)('the skills extension in protocol $protocol', ({ negotiation
     expect((await skills.read(skill)).mimeType).toBe('text/markdown');
   });
 
-  it('answers for hidden skills and files as for missing ones', async () => {
+  it('responds the same for hidden and missing skills and files', async () => {
     const { client } = await connect(ACME_DATA);
     const errorOf = async (uri: string) => {
       const error = await client.readResource({ uri }).then(
@@ -191,7 +191,7 @@ describe('skills over MCP', () => {
     }
   });
 
-  it('have the files of the latest version, also for clients without the extension', async () => {
+  it('have the files of the latest version, even for clients without the extension', async () => {
     const client = await mcpClient(`${service.origin}/registry/main/mcp`, service.issuer.sign(ACME_WRITER));
     const read = async () => {
       const { contents } = await client.readResource({ uri: 'skill://io.acme/tool/SKILL.md' });

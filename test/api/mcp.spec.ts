@@ -202,7 +202,7 @@ describe('protocol 2026-07-28', () => {
     await client.close();
   });
 
-  it('answers the same as earlier protocols, without a session', async () => {
+  it('responds like earlier protocols, without a session', async () => {
     for (const sender of [platform(), service.as(ACME_DATA)]) {
       const call = { name: 'search_servers', arguments: {} };
       const reply = await send('tools/call', call, undefined, sender);
@@ -223,7 +223,7 @@ describe('protocol 2026-07-28', () => {
     expect((await send('tools/list')).json).toMatchObject({ result: { cacheScope: 'private', ttlMs: 0 } });
   });
 
-  it('answers an unknown version with -32022, and an unknown method with 404', async () => {
+  it('returns -32022 for an unknown version, and 404 for an unknown method', async () => {
     expect(await send('server/discover', {}, '2099-01-01')).toMatchObject({
       status: 400,
       json: { error: { code: -32022, data: { supported: ['2026-07-28'], requested: '2099-01-01' } } },
@@ -261,7 +261,7 @@ describe('protocol 2026-07-28', () => {
 describe('access to the MCP endpoint', () => {
   const list = toolCall('search_servers');
 
-  it("answers 401 with the consumer API's challenge, whose resource covers the endpoint", async () => {
+  it("returns 401 with the consumer API's challenge, whose resource covers the endpoint", async () => {
     expectChallenge(await service.post(MAIN, list));
     expectChallenge(await service.bearing('a.b.c').post(MAIN, list), { error: 'invalid_token' });
     const { resource } = (await service.get('/.well-known/oauth-protected-resource')).json as {
@@ -308,7 +308,7 @@ describe('access to the MCP endpoint', () => {
     });
   });
 
-  it('audits answers as reads, tool errors too, and no key sent as an argument', async () => {
+  it('audits responses, including tool errors, as reads without a key sent as an argument', async () => {
     const name = 'io.acme/deploy';
     const eventOf = async (sender: Sender, tool: string, args: object) => {
       const reply = await callTool(sender, 'main', tool, args);
@@ -353,7 +353,7 @@ describe('a caller whose access to a registry is withdrawn', () => {
     ['tools/call of an unknown tool', toolCall('delete_server'), 200],
     ['notifications/initialized', { jsonrpc: '2.0', method: 'notifications/initialized' }, 202],
     ['tools/call', toolCall('search_servers'), 200],
-  ])('is refused from then on, also for %s', async (_, message, status) => {
+  ])('is refused from then on, even for %s', async (_, message, status) => {
     const brief = '/v1/registries/brief';
     const put = async (org: string) => {
       const reply = await service.as(SUPER_ADMIN).put(brief, { sources: ['acme'], claims: { org } });
@@ -422,19 +422,19 @@ describe('a JSON-RPC message', () => {
       { name: 'io.acme/weather', client: 'emacs' },
       'arguments.client must be equal to one of',
     ],
-  ])('calling %s with %j is answered with invalid_parameter', async (tool, args, sentence) => {
+  ])('calling %s with %j gets invalid_parameter', async (tool, args, sentence) => {
     expect(toolResult(await callTool(platform(), 'main', tool, args))).toContain(
       `invalid_parameter: ${sentence}`,
     );
   });
 
-  it('with a mangled cursor is answered with invalid_cursor', async () => {
+  it('with a mangled cursor gets invalid_cursor', async () => {
     expect(toolResult(await callTool(platform(), 'main', 'search_servers', { cursor: 'x' }))).toMatch(
       /^invalid_cursor: /,
     );
   });
 
-  it('is answered with its own id and result, in both protocols, also when repeated', async () => {
+  it('gets a response with its own ID and result, in both protocols, even when repeated', async () => {
     const calls: [id: unknown, query: string][] = [
       [1, 'weather'],
       ['a"b', 'nothing'],

@@ -146,7 +146,7 @@ describe('service metrics', () => {
     expect(await of('tools')).not.toEqual([]);
   });
 
-  it('have no other labels: no addresses, entries or claims', async () => {
+  it('have only these labels: no addresses, entries or claims', async () => {
     const ofSyncs = [...(await figures()).keys()].filter((series) => /^registry_(sync|source)/.test(series));
     const labels = ofSyncs.flatMap((series) =>
       [...series.matchAll(/(\w+)="([^"]*)"/g)]

@@ -27,7 +27,7 @@ interface Recorded {
   readonly at: number;
   /** The rows of each table. */
   readonly rows: Record<string, Document[]>;
-  /** The answers to a super-admin, by path. */
+  /** The responses to a super-admin, by path. */
   readonly answers: Record<string, unknown>;
 }
 /** Tables of unfinished work, which are empty once it is done. */
@@ -124,7 +124,7 @@ describe('a database of the first schema', () => {
     expect(empty.map(([table]) => table).sort()).toEqual(TRANSIENT);
   });
 
-  it('is upgraded at startup and gives the same answers', async () => {
+  it('is upgraded at startup and gives the same responses', async () => {
     expect(Object.keys(recorded.answers)).toEqual(PATHS);
     expect(await answers()).toMatchObject(recorded.answers);
   });
@@ -188,7 +188,7 @@ async function restore(rows: Recorded['rows']): Promise<TestDatabase> {
   owner.migrations.splice(1);
   await migrateUp(owner);
   await owner.destroy();
-  // Disables triggers: the rows that they maintain were recorded too.
+  // Disables triggers, because the rows that they maintain were also recorded.
   await database.query('set session_replication_role = replica');
   for (const [table, recorded] of Object.entries(rows)) {
     const [first] = recorded;

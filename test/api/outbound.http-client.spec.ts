@@ -13,10 +13,7 @@ const LIMITS = { timeoutMs: 5_000, maxBytes: 2_000, allowPrivate: true };
 const followingAll: GetRequest = { ...LIMITS, redirects: 'any-origin' };
 const withinOrigin: GetRequest = { ...LIMITS, redirects: 'same-origin' };
 
-/**
- * `/N` redirects N times, `/to?URL` redirects to URL, `/status?N` answers with status N; other paths return
- * the content.
- */
+/** `/N` redirects N times, `/to?URL` redirects to URL, `/status?N` returns status N; other paths return the content. */
 const received: { request: IncomingMessage; body: string }[] = [];
 const server = createServer((request, response) => {
   void text(request).then((body) => {

@@ -32,7 +32,7 @@ afterEach(() => {
 });
 
 describe('an HTTP client behind a proxy', () => {
-  /** `/to?URL` redirects to URL; other paths answer with the Host that was requested. */
+  /** `/to?URL` redirects to URL; other paths return the Host that was requested. */
   const web = createServer(({ url = '', headers: { host } }, response) => {
     const [path, target = ''] = url.split('?');
     if (path === '/to') return void response.writeHead(302, { Location: target }).end();
@@ -247,7 +247,7 @@ describe('a service behind a proxy', () => {
     );
   });
 
-  it('answers 503 when the proxy refuses the provider, and logs no password', async () => {
+  it('returns 503 when the proxy refuses the provider, and logs no password', async () => {
     proxy.status = 403;
     await service.restart();
     expectRefused(await service.as({}).get('/v1/me'), 503, 'provider_unavailable');

@@ -36,7 +36,7 @@ describe('the packed package, installed in an empty directory', () => {
     installed = join(folder, 'package');
     manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Manifest;
     program = join(installed, manifest.bin['registry-server'] ?? '');
-    // npm does this for every file named in `bin`.
+    // npm does this for every file in `bin`.
     await chmod(program, 0o755);
     // Links the declared dependencies only: no development dependencies, no undeclared ones.
     for (const name of Object.keys(manifest.dependencies)) {

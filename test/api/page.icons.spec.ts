@@ -134,7 +134,7 @@ describe('icons of entries', () => {
     expect({ status, text }).toEqual({ status: 204, text: '' });
   });
 
-  it('are fetched once, without anything about the person, and from no other origin', async () => {
+  it('are fetched once, only from listed origins, without anything about the person', async () => {
     asked.length = 0;
     FILES['/shared.png'] = png(32);
     const replies = await Promise.all(Array.from({ length: 5 }, () => icon('shared')));
@@ -180,7 +180,7 @@ describe('icons of entries', () => {
     let answered: number | undefined;
     const another = service.as({ ...ACME_PLATFORM, sub: 'another' });
     void another.get(path('quick')).then(({ status }) => (answered = status));
-    // Once these are answered, the request before them waits for its turn.
+    // The request before these waits for its turn once they have responses.
     for (let request = 0; request < 5; request += 1)
       expect((await another.get('/registry/main/v0.1/servers/io.acme%2Fquick/versions/latest')).status).toBe(
         200,

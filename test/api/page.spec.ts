@@ -84,7 +84,7 @@ describe('the web UI at /', () => {
     const scripts = namedIn((await page()).text).filter((path) => path.endsWith('.js'));
     const seen = new Set(scripts);
     let bytes = 0;
-    // Static imports of the first scripts are loaded too.
+    // Static imports of the first scripts are also loaded.
     for (const path of seen) {
       const { text } = await service.get(path.slice(1));
       for (const [, file] of text.matchAll(/(?:import|from)\s*["']\.\/([\w.-]+\.js)["']/g))
@@ -135,7 +135,7 @@ describe('the web UI at /', () => {
   it.each([
     ['/registry/main', '../#/catalogue/main'],
     ['/registry/main/', '../../#/catalogue/main'],
-    // The same for names that no registry has.
+    // The result is the same for unknown registries.
     ['/registry/a%2F..%22%3C?x=/', '../#/catalogue/a%2F..%22%3C'],
   ])('shows the registry of a base URL in a browser: %s', async (path, location) => {
     const reply = await service.get(path, HTML);
@@ -198,7 +198,7 @@ describe('the web UI of a server in oauth mode', () => {
     expectRefused(await service.get('/registry', HTML), 401, 'token_missing');
   });
 
-  it('has no page for a base URL with a key', async () => {
+  it('does not show a page for a base URL with a key', async () => {
     expect((await service.get('/registry/main', HTML)).status).toBe(302);
     for (const key of [KEY, aKey()])
       expect((await service.get(`/registry/main/k/${key}`, HTML)).status).toBe(404);
@@ -253,7 +253,7 @@ describe('a server with the web UI switched off', () => {
     .runs();
 
   it.each(['GET /', 'POST /', 'GET /config.json', 'GET /assets/none.js', 'GET /registry/main'])(
-    'answers 404 at %s',
+    'returns 404 at %s',
     async (route) => {
       const [method = '', path = ''] = route.split(' ');
       expectRefused(await service.send(method, path, { headers: HTML }), 404, 'route_not_found');

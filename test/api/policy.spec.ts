@@ -73,7 +73,7 @@ const served = async (claims: object, client: string, form: string, registry = '
     .text;
 
 describe('the policy command', () => {
-  it("writes each team's files as the server would return them, and nothing when nothing changed", async () => {
+  it("writes each team's files as the server would return them, and writes nothing if nothing changed", async () => {
     const teams = [
       { ...RED, ...some },
       { ...BLUE, ...some },
@@ -110,7 +110,7 @@ describe('the policy command', () => {
     expect(statSync(join(folder.file('all'), 'red/codex.servers.toml')).mtimeMs).toBe(before);
   });
 
-  it('removes the files of teams that are gone, and no others', async () => {
+  it('removes only the files of teams that no longer exist', async () => {
     await run(
       [
         { ...RED, ...some },

@@ -32,7 +32,7 @@ const service = aService({
       issuerUrl: github.iss,
       audience: github.audience,
       allowPrivateIP: true,
-      // A workflow token names only the repository owner; the configuration maps owners to organizations.
+      // A workflow token contains only the repository owner; the configuration maps owners to organizations.
       claims: [{ from: '/repository_owner', to: 'org', values: { acme: 'acme', contoso: 'contoso' } }],
     },
   ],
@@ -150,7 +150,7 @@ describe('mcp-publisher in a workflow', () => {
     expect(json).toMatchObject({ claims: CLAIMS });
   });
 
-  it.each(['/registry/main', ''])('publishes at %s, also under v0.1', async (base) => {
+  it.each(['/registry/main', ''])('publishes at %s, even under v0.1', async (base) => {
     const publisher = await loggedIn(JOB, base);
     expect((await publisher.publish(aWrittenServer(aName()))).status).toBe(201);
     expect(
@@ -329,7 +329,7 @@ describe('refusals of mcp-publisher', () => {
   );
 
   it.each(['none', 'github-at', 'dns', 'http', 'oidc'])(
-    'any other login method (%s), naming the supported one',
+    'any other login method (%s), with the supported one',
     async (method) => {
       for (const base of ['/registry/main/v0', '/registry/nowhere/v0.1', '/v0'])
         for (const sender of [service, service.as(COLLEAGUE)]) {

@@ -71,7 +71,7 @@ describe('a read-only server', () => {
     },
   );
 
-  it('answers dry runs, which write nothing', async () => {
+  it('allows dry runs, which write nothing', async () => {
     const before = await contentOf(service);
     const writer = service.as(ACME_WRITER);
     for (const path of ['/v1/entries/validate', '/v1/entries?dry_run=true']) {
@@ -92,7 +92,7 @@ describe('a read-only server', () => {
     ]);
   });
 
-  it('keeps syncing the sources of its configuration', async () => {
+  it('keeps syncing its configured sources', async () => {
     await service.rewrite('tools', { servers: [aServer('io.acme/a'), aServer('io.acme/later')] });
     expect((await service.synced('tools')).status).toBe('complete');
     expect(versionsIn(await service.as(ACME_ADMIN).get('/registry/main/v0.1/servers'))).toEqual([

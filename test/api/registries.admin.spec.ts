@@ -118,7 +118,7 @@ describe('a registry created through the API', () => {
     expect(outcomeOf(await admin().get('/v1/registries/refused'))).toBe('404 registry_not_found');
   });
 
-  it('is refused with an unknown source, naming it', async () => {
+  it('is refused with the name of an unknown source', async () => {
     const reply = await admin().put('/v1/registries/refused', { sources: ['first', 'nowhere', 'neither'] });
     expect(outcomeOf(reply)).toBe('400 unknown_source');
     const { details } = reply.json as { details: string[] };

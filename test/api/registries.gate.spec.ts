@@ -33,14 +33,14 @@ describe('a registry gate that requires an organization', () => {
       expect(outcomeOf(reply)).toBe('200');
     });
 
-    it.each(GATED_PATHS)('answers 403 to members of another organization at %s', async (path) => {
+    it.each(GATED_PATHS)('returns 403 to members of another organization at %s', async (path) => {
       const outsider = { ...ACME_DATA, org: 'contoso' };
       expectOneClaimApart(ACME_DATA, outsider);
       const reply = await service.as(outsider).get(`/registry/acme/${version}${path}`);
       expect(outcomeOf(reply)).toBe('403 registry_forbidden');
     });
 
-    it.each(GATED_PATHS)('answers 401 without a token at %s', async (path) => {
+    it.each(GATED_PATHS)('returns 401 without a token at %s', async (path) => {
       const reply = await service.get(`/registry/acme/${version}${path}`);
       expect(outcomeOf(reply)).toBe('401 token_missing');
     });
@@ -57,13 +57,13 @@ describe('a registry gate that requires an organization', () => {
     ['/x/dev.toolhive/skills/io.acme/nothing', '404 entry_not_found'],
     ['/servers?limit=0', '400 invalid_parameter'],
     ['/servers?cursor=x', '400 invalid_cursor'],
-  ])('explains what is wrong with %s to members, and answers only 403 to others', async (path, wrong) => {
+  ])('explains what is wrong with %s to members, and returns only 403 to others', async (path, wrong) => {
     expect(outcomeOf(await service.as(ACME_DATA).get(`/registry/acme/v0.1${path}`))).toBe(wrong);
     const reply = await service.as(CONTOSO_READER).get(`/registry/acme/v0.1${path}`);
     expect(outcomeOf(reply)).toBe('403 registry_forbidden');
   });
 
-  it('admits no caller on the strength of a role', async () => {
+  it('does not admit a caller because of a role', async () => {
     const writer = { role: 'writer' };
     const member = { ...writer, org: 'acme' };
     expectOneClaimApart(member, writer);

@@ -166,7 +166,7 @@ describe('without adminOpenAccess', () => {
     expect((await admin().put('/v1/registries/made', { ...settings, anonymous, keys })).status).toBe(201);
   });
 
-  it('stored anonymous access and keys have no effect, and the log names the registry', async () => {
+  it('stored anonymous access and keys have no effect, and the log mentions the registry', async () => {
     expect(await outcomes()).toEqual(['200', '200', true]);
     await closed.restart();
     expect(closed.logs().some(({ msg }) => /registry made opens 1/.test(msg))).toBe(true);
@@ -178,7 +178,7 @@ describe('without adminOpenAccess', () => {
     ]);
   });
 
-  it('they are refused, also in the body of the GET; without them PUT removes them', async () => {
+  it('they are refused, even in the body of the GET; a PUT without them removes them', async () => {
     for (const opening of [{ anonymous }, { keys }, { anonymous, keys }])
       for (const name of ['made', 'other'])
         expectRefused(
@@ -196,7 +196,7 @@ describe('without adminOpenAccess', () => {
     expect((await admin().get('/v1/registries/made')).text).not.toMatch(/anonymous|keys/);
   });
 
-  it('are judged with the body: after role, read_only and 404, before claims', async () => {
+  it('are checked with the body: after role, read_only and 404, before claims', async () => {
     const body = { ...settings, anonymous };
     const put = async (claims: object, name: string, sent: object) =>
       outcomeOf(await closed.as({ sub: 'eve', ...claims }).put(`/v1/registries/${name}`, sent));
@@ -222,7 +222,7 @@ describe('in auth-only mode', () => {
     .registry('other', { sources: ['internal'] })
     .runs();
 
-  it('`anonymous` opens that whole registry, no other, and grants no role', async () => {
+  it('`anonymous` opens that whole registry, but no others, and grants no role', async () => {
     expect(serversIn(await authOnly.get(LIST))).toEqual(['io.acme/internal']);
     expectChallenge(await authOnly.get('/registry/other/v0.1/servers'));
     expectChallenge(await authOnly.get('/v1/sources'));

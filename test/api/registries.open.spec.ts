@@ -72,7 +72,7 @@ describe('an anonymous registry', () => {
     expect(here.pages.map(({ text }) => text)).toEqual(there.pages.map(({ text }) => text));
   });
 
-  it('answers every consumer read without a token', async () => {
+  it('allows every consumer read without a token', async () => {
     for (const path of [
       '/servers/io.acme%2Fopen-001/versions',
       '/servers/io.acme%2Fopen-001/versions/latest',
@@ -85,7 +85,7 @@ describe('an anonymous registry', () => {
     expect((await service.get('/registry/ide/openapi.yaml')).status).toBe(200);
   });
 
-  it('hides the same entries as from a token with the same claims', async () => {
+  it('hides the same entries as it does from a token with the same claims', async () => {
     const path = '/registry/ide/v0.1/servers/io.acme%2Finternal/versions/latest';
     expectRefused(await service.get(path), 404, 'entry_not_found');
     expectRefused(await service.as(AUDIENCE).get(path), 404, 'entry_not_found');
@@ -186,7 +186,7 @@ describe('a registry key', () => {
     ['lengthened', `${keys.copilot}A`],
     ['with its last character changed', keys.copilot.slice(0, 42) + (keys.copilot.endsWith('A') ? 'E' : 'A')],
     ['that is malformed', 'v0.1'],
-  ])('%s is answered byte-identically to an unknown registry', async (_why, key) => {
+  ])('%s gets the same bytes as an unknown registry', async (_why, key) => {
     const token = service.issuer.sign({ ...EMPLOYEE, ...AUDIENCE });
     for (const headers of [
       {} as Headers,
@@ -209,7 +209,7 @@ describe('a registry key', () => {
       }
   });
 
-  it('is named in the audit trail', async () => {
+  it('appears by name in the audit trail', async () => {
     const root = service.as({ role: 'super-admin' });
     for (const [reply, outcome, name] of [
       [await service.get(at(keys.copilot)), 'allowed', 'ide'],
@@ -225,7 +225,7 @@ describe('a registry key', () => {
     }
   });
 
-  it('never appears in the log, which names its position instead', async () => {
+  it('never appears in the log, which shows its position instead', async () => {
     await service.get(at(keys.copilot));
     await service.get(`/registry/ide/%6b/${keys.copilot}/v0.1/servers`);
     await service.get(`/registry/ide%2Fk%2F${keys.copilot}/v0.1/servers`);

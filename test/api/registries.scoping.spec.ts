@@ -68,13 +68,13 @@ describe('registries of several organizations', () => {
     { what: 'a hidden source', sources: ['contoso'], answer: '400 unknown_source' },
     { what: 'a hidden source among others', sources: ['acme', 'data'], answer: '400 unknown_source' },
     { what: 'an unknown source', sources: ['nowhere'], answer: '400 unknown_source' },
-  ])('when created with $what are answered $answer', async ({ what, sources, answer }) => {
+  ])('when created with $what get $answer', async ({ what, sources, answer }) => {
     const path = `/v1/registries/${what.replaceAll(' ', '-')}`;
     const reply = await service.as(ACME_ADMIN).put(path, { sources, claims: { org: 'acme' } });
     expect(outcomeOf(reply)).toBe(answer);
   });
 
-  it('answer identically for a hidden and an unknown source', async () => {
+  it('respond identically for a hidden and an unknown source', async () => {
     const caller = service.as(ACME_ADMIN);
     const hidden = await caller.put('/v1/registries/compared', { sources: ['contoso'] });
     const missing = await caller.put('/v1/registries/compared', { sources: ['nowhere'] });

@@ -47,7 +47,7 @@ function leave(connections: number): void {
   address.leadTo(service.database);
 }
 
-describe('a PostgreSQL server whose connections others use', () => {
+describe('a PostgreSQL server whose connections are used by others', () => {
   // Readiness checks may take one of them.
   it.each([2, 4])('makes requests wait for the %i that this server has', async (connections) => {
     leave(connections);
@@ -86,7 +86,7 @@ describe('a PostgreSQL server whose connections others use', () => {
 });
 
 describe('a server whose database connections are cut repeatedly', () => {
-  it('keeps answering and recovers fully', async () => {
+  it('keeps responding and recovers fully', async () => {
     // Each search is new, so none is cached.
     const sought = () => service.get(`/registry/main/v0.1/servers?search=${randomUUID()}`);
     const statuses = new Set<number>();

@@ -9,7 +9,7 @@ import { aName } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
 
-/** Longer than what the server parses on its main thread. */
+/** Exceeds the length that the server parses on its main thread. */
 const LARGE = 'x'.repeat(200_000);
 const PUBLISHER = 'io.modelcontextprotocol.registry/publisher-provided';
 

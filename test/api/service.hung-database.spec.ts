@@ -24,7 +24,7 @@ import { expectRefused } from '../support/matchers.js';
 import { aPublication } from '../support/publishing.js';
 import { within } from '../support/within.js';
 
-/** Longer than PostgreSQL may take to respond. */
+/** Exceeds the time in which PostgreSQL must respond. */
 const LONG_MS = 5_500;
 
 const address = new DatabaseAddress();
@@ -66,7 +66,7 @@ beforeEach(async () => {
   right = await answersTo(sigrid());
 });
 
-/** Sends every request at once. */
+/** Sends all requests concurrently. */
 async function expectAllRefused(): Promise<void> {
   const replies = Object.values({ ...REQUESTS, ...CHANGES }).map((send) => send(sigrid()));
   expect(await internal('/health')).toBe(200);

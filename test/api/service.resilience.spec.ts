@@ -116,7 +116,7 @@ describe('a server killed with SIGKILL during a sync', () => {
   });
 });
 
-describe('several replicas that start at once on an empty database', () => {
+describe('several replicas that start simultaneously on an empty database', () => {
   it('run each migration exactly once and serve the same', async () => {
     const database = await aDatabase({ migrated: false });
     const config = await configuration('replicas', aCatalogue([aServer('io.acme/a')]), database.connection);

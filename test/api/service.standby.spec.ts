@@ -86,7 +86,7 @@ describe('a database address that leads to a standby that lags', () => {
   describe('after a switch', () => {
     beforeAll(() => address.leadTo(standby.connection));
 
-    it.each(requests)('answers 503 instead of a stale %s', async (_, send) =>
+    it.each(requests)('returns 503 instead of a stale %s', async (_, send) =>
       expectRefused(await send(sigrid()), 503, 'database_unavailable'),
     );
 
@@ -95,14 +95,14 @@ describe('a database address that leads to a standby that lags', () => {
       expect((await call(`${service.internalOrigin}/health`)).status).toBe(200);
     });
 
-    it('answers as before once the address leads to the primary again, without a restart', async () => {
+    it('responds as before once the address leads to the primary again, without a restart', async () => {
       address.leadTo(primary.connection);
       await within(30_000, async () => expect(await readiness()).toBe(200));
       expect(await answers()).toEqual(right);
     });
   });
 
-  it('answers correctly or 503 when connections are spread over both servers', async () => {
+  it('responds correctly or with 503 when connections are spread over both servers', async () => {
     address.leadTo(primary.connection, standby.connection);
     const statuses = new Set<number>();
     const clients = Array.from({ length: 8 }, async (_, client) => {
@@ -125,7 +125,7 @@ describe('a database address that leads to a standby that lags', () => {
 
 it('each route that reads is covered here', async () => expect(await uncoveredRoutes()).toEqual([]));
 
-describe('the statements behind an answer', () => {
+describe('the statements behind a response', () => {
   it('include one that fails on a standby, even if the connection was opened on the primary, except for administrators', async () => {
     const { host, port, user, database } = primary.connection;
     const tap = new StatementTap({ host, port } as ConstructorParameters<typeof StatementTap>[0]);
@@ -146,7 +146,7 @@ describe('the statements behind an answer', () => {
   });
 });
 
-/** Answers that are protected only by the check of new connections. */
+/** Responses that are protected only by the check of new connections. */
 const FOR_ADMINISTRATORS = [
   'sources',
   'kinds of sources',

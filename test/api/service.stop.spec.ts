@@ -66,7 +66,7 @@ function begun(port: number): { finish: () => void; answer: Promise<string> } {
   return { finish: () => socket.write(BODY), answer };
 }
 
-it('a stopping service is not ready, answers during shutdown.notice, and loses no request', async () => {
+it('a stopping service is not ready, responds during shutdown.notice, and loses no request', async () => {
   const { origin, internalOrigin, port } = service;
   const agent = new Agent({ keepAlive: true });
   const before = await call(origin + LIST, { headers: { Connection: 'keep-alive' } });
@@ -85,7 +85,7 @@ it('a stopping service is not ready, answers during shutdown.notice, and loses n
   const publication = { ...alive, body: { server: aServer('io.acme/new') } };
   asksToClose(await callWith(`${origin}/v1/entries`, 'POST', publication), 201);
   const underWay = begun(port);
-  // Its headers have arrived before this is answered.
+  // Its headers have arrived before the response to this request.
   expect(await kept(agent, origin)).toEqual({ status: 200, connection: 'close' });
   endNotice();
   await within(20_000, () => expect(ask(origin)).rejects.toThrow('ECONNREFUSED'));

@@ -30,7 +30,7 @@ async function fillDisk(table: string): Promise<() => Promise<unknown>> {
 }
 
 describe('while the disk of PostgreSQL is full', () => {
-  it('a change answers 503 storage_full, and reads go on', async () => {
+  it('a change gets 503 storage_full, and reads continue', async () => {
     const free = await fillDisk('entry_version');
     const publication = aPublication('server', 'io.acme/new', {});
     const refused = await sigrid().post('/v1/entries', publication);

@@ -33,10 +33,10 @@ describe('namespaces of API-made kubernetes sources', () => {
     },
   );
 
-  it('name adminKubernetesNamespaces when refused', async () => {
+  it('mention adminKubernetesNamespaces when refused', async () => {
     const sentence = async (kubernetes: object) =>
       ((await put('named', kubernetes)).json as { error: string }).error;
-    expect(await sentence({})).toMatch(/must name its namespaces/);
+    expect(await sentence({})).toMatch(/must list its namespaces/);
     expect(await sentence({ namespaces: ['tools', 'x'] })).toMatch(/adminKubernetesNamespaces.*: x$/);
   });
 

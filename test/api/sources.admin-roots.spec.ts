@@ -102,7 +102,7 @@ describe('adminFileRoots of several tenants', () => {
       expect(await sentence(BLUE, path)).toBe(said);
   });
 
-  it('stay closed when the claims of a source that reads one change', async () => {
+  it('stay closed when the claims of a source that reads from them change', async () => {
     const both = { ...RED, org: ['red', 'blue'] };
     expect(outcomeOf(await put(both, 'relabelled', reds, { org: 'red' }))).toBe('201');
     expectRefused(await put(both, 'relabelled', reds, { org: 'blue' }), 400, 'path_not_allowed');
@@ -163,7 +163,7 @@ describe('a root with arrayValues: any', () => {
       .as({ ...RED, org: ['red', 'green', 'blue'] })
       .put('/v1/sources/made', { file: { path }, syncPolicy, claims: { org } });
 
-  it('allows a source for some of its values and for no other', async () => {
+  it('allows a source only for some of its values', async () => {
     expect((await put('red')).status).toBe(201);
     expect((await put(['green', 'red'])).status).toBe(200);
     expectRefused(await put(['red', 'blue']), 400, 'path_not_allowed');
@@ -291,7 +291,7 @@ describe('secret files of several tenants', () => {
     expect((await put(RED, 'http', http, { org: 'red' })).status).toBe(201);
   });
 
-  it('name their allowed hosts in the refusal', async () => {
+  it('have their allowed hosts listed in the refusal', async () => {
     const sentence = async (tokenFile: string) =>
       (
         (await put(RED, 'refused', { api: { endpoint: elsewhere(), tokenFile } }, { org: 'red' })).json as {

@@ -88,7 +88,7 @@ describe('the body of a source', () => {
     expect(outcomeOf(await admin().get('/v1/sources/refused'))).toBe('404 source_not_found');
   });
 
-  it('is refused with all its problems at once', async () => {
+  it('is refused with all its problems together', async () => {
     const body = {
       file: { path: 1, mode: 'r' },
       syncPolicy: { interval: 'x' },

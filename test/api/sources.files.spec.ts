@@ -81,7 +81,7 @@ describe('files of API-made sources', () => {
     expect(outcomeOf(await admin().get('/v1/sources/refused'))).toBe('404 source_not_found');
   });
 
-  it.each(forbidden)('are refused to super-admins too: %s', async (_what, path) => {
+  it.each(forbidden)('are refused even to super-admins: %s', async (_what, path) => {
     const reply = await service.as(SUPER_ADMIN).put('/v1/sources/refused', reading(path));
     expect(outcomeOf(reply)).toBe('400 path_not_allowed');
   });

@@ -66,7 +66,7 @@ describe('sources of several organizations', () => {
   });
 });
 
-describe("a change of a source's claims", () => {
+describe("a change to a source's claims", () => {
   const folder = aFolder();
   const file = { path: folder.catalogue('made', [aServer('io.acme/made')], [aSkill('io.acme/made')]) };
   const body = (claims?: object) => ({ file, syncPolicy: { interval: '1h' }, ...(claims ? { claims } : {}) });
@@ -85,7 +85,7 @@ describe("a change of a source's claims", () => {
     return `/registry/${name}/v0.1/servers`;
   }
 
-  it('relabels its entries for the next request', async () => {
+  it('applies to its entries from the next request', async () => {
     const list = await aMadeSource('moves', { org: 'acme' });
     expect(serversIn(await service.as(ACME_DATA).get(list))).toEqual(['io.acme/made']);
     expect(serversIn(await service.as(CONTOSO_READER).get(list))).toEqual([]);
@@ -127,7 +127,7 @@ describe("a change of a source's claims", () => {
     it.each([
       ['filter', 'refiltered', { filter }, []],
       ['place', 'moved', { file: elsewhere }, ['io.acme/elsewhere']],
-    ])('shows nothing that was read from the old %s', async (_what, name, more, afterwards) => {
+    ])('hides everything that was read from the old %s', async (_what, name, more, afterwards) => {
       const list = await aMadeSource(name, { org: 'acme' });
       await superAdmin().put(`/v1/sources/${name}`, forContoso(more));
       expect(serversIn(await service.as(CONTOSO_READER).get(list))).not.toContain('io.acme/made');

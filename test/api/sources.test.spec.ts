@@ -8,7 +8,7 @@ import { aService } from '../support/service.js';
 
 const claims = { org: 'acme' };
 const broken = { ...aServer('io.acme/broken'), description: 7 };
-/** Answers by path; `/slow` waits until it is released. */
+/** Responses by path; `/slow` waits until it is released. */
 const waiting: ServerResponse[] = [];
 const upstream = createServer(({ url }, response) => {
   const files: Record<string, unknown> = {
@@ -107,7 +107,7 @@ describe('a test of a source', () => {
       expect(outcomeOf(await service.as(caller).put(`/v1/sources/${name}`, body))).toBe(outcome);
   });
 
-  it('runs once at a time for each caller, and changes do not wait for it', async () => {
+  it('runs one at a time for each caller, and changes do not wait for it', async () => {
     const first = test(settings('/slow.json'));
     await expect.poll(() => waiting.length).toBe(1);
     expect(outcomeOf(await test(settings('/good.json')))).toBe('429 too_many_requests');
@@ -152,7 +152,7 @@ describe('a test of a source that hides private addresses', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('answers the same for a private address as for an unknown name', async () => {
+  it('responds the same for a private address and an unknown name', async () => {
     const errors = [];
     for (const host of ['127.0.0.1:9', 'unknown.invalid']) {
       const body = { file: { url: `https://${host}/a.json` }, syncPolicy: { interval: '1h' }, claims };

@@ -36,7 +36,7 @@ beforeEach(async () => {
 describe('a manual sync', () => {
   const ask = async () => expect((await mirror.post('/v1/sources/main/sync')).status).toBe(202);
 
-  it('reads everything and so detects removals at once', async () => {
+  it('reads everything and so detects removals immediately', async () => {
     upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
     await mirror.synced('main');
     upstream.remove('io.acme/goes', '1.0.0').pages();
@@ -213,7 +213,7 @@ describe('incremental sync', () => {
   });
 
   it('every twentieth run reads everything', async () => {
-    // With an hourly interval six hours pass before twenty runs do.
+    // Six hours pass before twenty runs do, because the interval is one hour.
     await mirror.database.query(`update source set interval_ms = 60000 where name = 'main'`);
     upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
     await mirror.synced('main');

@@ -34,7 +34,7 @@ async function everything(
   }
 }
 
-/** Server pages a service has answered since the last call. */
+/** Number of server pages that a service has returned since the last call. */
 function pagesAnswered(service: ServiceUnderTest): number {
   const lines = service.logs().filter((line) => String(line['path']).endsWith('/v0.1/servers'));
   service.log.length = 0;
@@ -77,7 +77,7 @@ describe(`${COUNT} servers of another registry server that requires a token`, ()
     expect(await everything((path) => mirror.get(path))).toEqual(theirs);
   });
 
-  it('cost at most two pages when ten of them have changed', async () => {
+  it('take at most two pages when ten of them have changed', async () => {
     // A run rereads everything dated up to two seconds before the previous run, which may include the initial load.
     do {
       pagesAnswered(upstream);

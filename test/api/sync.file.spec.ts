@@ -34,7 +34,7 @@ describe('a file that changes', () => {
     .runs();
   demandRevisions(service);
 
-  it("serves documents deep-equal to the file's, unknown keys included", async () => {
+  it("serves documents deep-equal to the file's, including unknown keys", async () => {
     const reply = await service.get('/registry/main/v0.1/servers/io.acme%2Fkept/versions/latest');
     expect((reply.json as { server: unknown }).server).toEqual(kept);
   });
@@ -46,7 +46,7 @@ describe('a file that changes', () => {
     expect(rows).toEqual([{ claims: { org: 'acme' } }]);
   });
 
-  it('applies additions, changes and removals and leaves the rest alone', async () => {
+  it('applies only additions, changes and removals', async () => {
     const before = (await service.get('/registry/main/v0.1/servers/io.acme%2Fkept/versions/latest')).text;
     await service.rewrite('main', {
       servers: [
@@ -173,7 +173,7 @@ describe('an unusable file', () => {
       origin: 'config',
       sync: { status: 'failed', error: 'The file is not a JSON object' },
     });
-    // The change of the file may have caused another run.
+    // The change to the file may have caused another run.
     expect((json as { sync: { attempts: number } }).sync.attempts).toBeGreaterThan(0);
     expect((await service.get('/v1/sources')).json).toMatchObject({
       sources: [{ name: 'main' }],
@@ -256,7 +256,7 @@ describe('10 000 servers in one file', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('are synced, and written only once', async () => {
+  it('are synced and written only once', async () => {
     await service.rewrite('main', { servers });
     expect((await service.synced('main')).counts).toMatchObject({ entries: 10_000 });
     const before = await rowMark(service);

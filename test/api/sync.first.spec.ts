@@ -16,7 +16,7 @@ describe('the first sync of a source', () => {
     .runs();
 
   // Any other index would read all entries of the source up to the name: the time would grow with the square of their number.
-  it('finds entries in the index of names before PostgreSQL has statistics, and so does a release', async () => {
+  it('finds entries by the index of names before PostgreSQL has statistics, as does a release', async () => {
     await service.synced('file');
     await service.synced('curated');
     expect(await itemsFor(service)).not.toEqual([]);

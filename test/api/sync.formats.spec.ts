@@ -42,7 +42,7 @@ describe('a file with server documents (reference/sources)', () => {
     expect((await service.get('/v1/sources/main')).json).toMatchObject({ sync: { format: 'servers' } });
   });
 
-  it('keeps documents as they are written, and status and dates of a saved answer', async () => {
+  it('keeps documents as written, and the status and dates in a saved response', async () => {
     const odd = aServer('io.acme/odd', '1.0.0', { odd: { n: 1.5e3, ключ: '✓' } });
     const old = { status: 'deprecated', statusMessage: 'old', publishedAt: '2025-01-02T03:04:05.000Z' };
     const servers = [
@@ -136,7 +136,7 @@ describe('a file with a marketplace', () => {
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('has the plugins that are in Git repositories', async () => {
+  it('yields the plugins that are in Git repositories', async () => {
     const { format, counts, skipped } = await service.synced('main');
     expect({ format, counts }).toMatchObject({ format: 'marketplace', counts: { entries: 1, skipped: 1 } });
     expect(skipped[0]?.reasons[0]).toContain('add that repository as a git source');
@@ -195,7 +195,7 @@ describe('a repository', () => {
     expect(service.logs().filter(({ level }) => level === 'error')).toEqual([]);
     return reply.json as { status: string; format?: string; error?: string; counts: Record<string, number> };
   };
-  /** Reads what a slow machine does not read within the 20 s of a test. */
+  /** Reads more than a slow machine reads within the 20 s of a test. */
   const read = async (settings: object = {}) => {
     expect(outcomeOf(await service.put('/v1/sources/large', bodyOf(settings)))).toBeOneOf(['200', '201']);
     const report = await service.synced('large');
@@ -375,7 +375,7 @@ describe('a repository', () => {
     git.takeRequests();
     expect(await service.synced('main')).toMatchObject({ status: 'complete', format: 'servers' });
     const uploads = git.takeRequests().filter((request) => request.startsWith('POST'));
-    // ls-remote, and the commit without files.
+    // The requests are ls-remote and a fetch of the commit without files.
     expect(uploads).toHaveLength(3);
     await service.synced('main');
     expect(git.takeRequests()).toHaveLength(2);

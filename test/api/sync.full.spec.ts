@@ -89,7 +89,7 @@ describe('an entry of a file with more versions than limits.versionsPerEntry', (
     );
   });
 
-  it('makes room for newer versions, of skills too', async () => {
+  it('makes room for newer versions, including those of skills', async () => {
     const name = aName();
     const skills = (...majors: number[]) => majors.map((major) => aSkill(name, `${major}.0.0`));
     await service.rewrite('file', { servers: servers(name, 1, 2, 3), skills: skills(1, 2, 3) });

@@ -141,7 +141,7 @@ describe('a repository of an API-made source', () => {
     expectRefused(await put({ repository: git.url('acme'), ...settings }), 400, 'invalid_body');
   });
 
-  it('may not name a password file without adminFileRoot', async () => {
+  it('may not use a password file without adminFileRoot', async () => {
     const auth = { username: 'a', passwordFile: '/etc/hostname' };
     expectRefused(await put({ repository: git.url('acme'), auth }), 400, 'path_not_allowed');
     const made = connectionTo({ repository: git.url('acme'), auth }, 'api', { adminAllowPrivateIP: true });
@@ -221,7 +221,7 @@ describe('the address of a repository', () => {
   );
 });
 
-describe('a server that never answers', () => {
+describe('a server that never responds', () => {
   const git = aGitServer().runs();
   git.injectFault = () => undefined;
   const open = async (signal: AbortSignal, limits: { lsRemoteMs?: number; totalMs?: number }) => {
@@ -240,7 +240,7 @@ describe('a server that never answers', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('is abandoned at once on stop, with all git subprocesses', async () => {
+  it('is abandoned immediately on stop, with all git subprocesses', async () => {
     // The commands of the previous test may have ended before they sent a request.
     git.takeRequests();
     const stop = new AbortController();

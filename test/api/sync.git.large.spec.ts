@@ -125,7 +125,7 @@ describe('files left by a killed server', () => {
     return { branch: 'main' };
   });
 
-  it('are removed an hour later, also by a server that was already running', async () => {
+  it('are removed an hour later, even by a server that was already running', async () => {
     await service.synced('main');
     const left = await mkdtemp(join(tmpdir(), 'registry-git-'));
     await mkdir(join(left, 'objects'));

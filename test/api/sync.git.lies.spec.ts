@@ -18,7 +18,7 @@ describe('a Git server that lies', () => {
   const git = aGitServer().runs();
   const repository = git.repository('acme');
   let commit = '';
-  /** Requests to an address that the Git server names. */
+  /** Requests to an address that the Git server specifies. */
   const asked: string[] = [];
   const victim = createServer((request, response) => {
     asked.push(request.url ?? '');
@@ -39,7 +39,7 @@ describe('a Git server that lies', () => {
   });
   service.runs();
 
-  it('is read while it answers honestly by the same protocol', async () => {
+  it('is read while it responds honestly by the same protocol', async () => {
     git.injectFault = lying(repository, commit, {});
     expect(await service.synced('main')).toMatchObject({ status: 'complete', error: null });
     expect(await namesIn(service)).toEqual(['one']);

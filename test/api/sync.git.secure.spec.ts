@@ -74,7 +74,7 @@ describe('a repository over ssh', () => {
     writeFileSync(own('hosts'), 'git.example ssh-ed25519 AAAA');
   });
 
-  it('is read with the key, no part of which is on the command line', async () => {
+  it('is read with the key, without any part of it on the command line', async () => {
     const url = `ssh://git@git.example:2222${repository.directory}`;
     expect(await readFrom(settings(url), withFakeSsh)).toBe(aFileOf('one'));
     expect(noted('arguments')).toBe(

@@ -77,7 +77,7 @@ describe('the default branch', () => {
     return {};
   });
 
-  it('is read, with registry.json, when the settings name nothing else', async () => {
+  it('is read, with registry.json, by default', async () => {
     await service.synced('main');
     expect(await namesIn(service)).toEqual(['main']);
     git.takeRequests();

@@ -150,7 +150,7 @@ describe('a hostile marketplace', () => {
 });
 
 describe('limits', () => {
-  it('exclude a version with more than 2,048 files', async () => {
+  it('exclude versions with more than 2,048 files', async () => {
     const filesOf = (folder: string, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`${folder}/f${index}`, 'x']));
     await read({

@@ -3,7 +3,7 @@ import { aWatchedCluster, exported, listed, syncOf } from '../support/cluster-ob
 import { makeCertificates } from '../support/certificates.js';
 import { within } from '../support/within.js';
 
-/** Covers the back-off between attempts, also on a busy machine. */
+/** Covers the back-off between attempts, even on a busy machine. */
 const A_WHILE = 20_000;
 
 describe('a watch that ends', () => {
@@ -169,7 +169,7 @@ describe('a cluster that cannot be listed', () => {
       /^Cannot read the kubeconfig \/nowhere\/kubeconfig: there is no such file$/,
     ],
     ['is invalid', 'broken', /^Cannot read the kubeconfig \S+: it is not a kubeconfig$/],
-    ['has no cluster', 'empty', /^The kubeconfig has no current context that names a cluster$/],
+    ['has no cluster', 'empty', /^The kubeconfig has no current context with a cluster$/],
   ])('fails when the kubeconfig %s', async (_what, file, error) => {
     await service.stop();
     const texts: Record<string, string> = {
@@ -213,7 +213,7 @@ describe('a cluster without some of the kinds', () => {
     await within(A_WHILE, async () =>
       expect(await listed(service)).toEqual(['tools/new@1.0.0', 'tools/old@1.0.0']),
     );
-    // The CRD goes with its objects and returns as another version.
+    // The CRD is deleted with its objects and returns as another version.
     cluster.served['mcpservers'] = [];
     cluster.breakWatches();
     await within(A_WHILE, async () => expect(await listed(service)).toEqual(['tools/new@1.0.0']));

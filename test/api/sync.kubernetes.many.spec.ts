@@ -77,7 +77,7 @@ describe(`${COUNT} objects of a cluster`, () => {
     expect(share).toBeLessThan(A_TURN);
   });
 
-  it('are followed when thousands change at once', async () => {
+  it('are followed when thousands change simultaneously', async () => {
     await within(A_WHILE, () => expect(cluster.watching).toBe(3));
     const share = await largestShareOfOneTurn(async () => {
       for (let index = 1; index < COUNT; index++) {

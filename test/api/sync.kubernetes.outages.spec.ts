@@ -88,7 +88,7 @@ describe('a change that no watch event reported', () => {
 describe('an API server that was down', () => {
   const refused = () => cluster.requests.filter(({ status }) => status === 429).length;
 
-  it('is named with its address, although all kinds fail at once', async () => {
+  it('is reported with its address, although all kinds fail simultaneously', async () => {
     const { port } = cluster;
     await isWatched();
     await cluster.stop();

@@ -13,7 +13,7 @@ describe('a kubernetes source', () => {
   const { cluster, service } = aWatchedCluster();
   const sees = (names: string[]) => within(A_WHILE, async () => expect(await listed(service)).toEqual(names));
 
-  it('follows objects that are created, changed, unexported and deleted, without listing them again', async () => {
+  it('follows created, changed, unexported and deleted objects without listing them again', async () => {
     await sees([]);
     await within(A_WHILE, () => expect(cluster.watching).toBe(3));
     const pages = cluster.pagesAsked;
@@ -182,7 +182,7 @@ describe('claims annotations', () => {
     ]);
   });
 
-  it('move an entry at once when nothing else of the object changes', async () => {
+  it('move an entry immediately, even when nothing else in the object changes', async () => {
     cluster.put('MCPServer', 'tools/moves', claimed('moves', { org: 'acme' }));
     await sees(ACME_DATA, ['tools/acme@1.0.0', 'tools/moves@1.0.0']);
     cluster.put('MCPServer', 'tools/moves', claimed('moves', { org: 'contoso' }));

@@ -171,7 +171,7 @@ describe('the worker thread that reads a large text', () => {
       ...{ document: String(version?.document), digest: String(version?.digest) },
     }));
 
-  it('reads pages of other registries too', async () => {
+  it('also reads pages of other registries', async () => {
     const reader = new SourceReader();
     const filter = { names: { exclude: ['io.acme/s1'] } };
     const versions: UpstreamVersion[] = [];

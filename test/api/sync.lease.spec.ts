@@ -12,7 +12,7 @@ import { listensMeanwhile, urlOf } from '../support/loopback.js';
 import { versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
-/** A web server that answers on the test's signal. */
+/** A web server that responds on the test's signal. */
 const upstream = createServer();
 const asked = async (): Promise<ServerResponse> => {
   const [, response] = (await once(upstream, 'request')) as [unknown, ServerResponse];
@@ -79,7 +79,7 @@ describe('a lease lost during a run', () => {
     await expect.poll(list).toEqual(['io.acme/later@1.0.0']);
   });
 
-  it('is not released by the run when a change of settings revoked it', async () => {
+  it('is not released by the run when changed settings revoked it', async () => {
     const first = asked();
     await put('moved', 'old.json');
     const list = await shows('moved');
@@ -118,7 +118,7 @@ describe('a sync requested while a replica takes the source', () => {
     // Sources are still found, but not leased.
     await database.query('lock table source_sync in exclusive mode');
     const taking = async () => {
-      // Within a transaction, the view stays as it was first read.
+      // The view stays as it was first read within a transaction.
       await database.query('select pg_stat_clear_snapshot()');
       return database.query(
         `select 1 from pg_stat_activity

@@ -152,7 +152,7 @@ describe('a marketplace in a repository', () => {
     expect(git.takeRequests()).toEqual(LS_REMOTE);
   });
 
-  it('leaves a plugin unchanged while its folder is unchanged, whatever else changes', async () => {
+  it('changes a plugin only if its folder changes', async () => {
     const before = await digests();
     await repository.commit({ 'docs/x.md': 'x', 'plugins/new/README.md': 'x' }, { keeps: true });
     const report = await service.synced('main');
@@ -300,7 +300,7 @@ describe('a block of a package', () => {
   });
 });
 
-it('gives one of 300 plugins new content, with one fetch, when it alone changes', async () => {
+it('updates the content of the only changed plugin of 300 with one fetch', async () => {
   const names = Array.from({ length: 300 }, (_, index) => `p-${index}`);
   const listed = names.map((name) => ({ name, source: `./${name}`, version: '1.0.0', description: name }));
   await repository.commit({

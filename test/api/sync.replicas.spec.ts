@@ -17,7 +17,7 @@ const ANSWER_MS = 60;
 const MAX_CONCURRENT = 4;
 /** How long a dead replica keeps its sources from the other at most. */
 const LEASE_MS = 15_000;
-/** Time to read all sources, also on a busy machine. */
+/** Time to read all sources, even on a busy machine. */
 const A_WHILE = 60_000;
 
 describe(`two replicas that share ${SOURCES} sources`, () => {
@@ -74,12 +74,12 @@ describe(`two replicas that share ${SOURCES} sources`, () => {
     return row?.count ?? 0;
   };
 
-  it('read every source, none twice at once, when one replica gets SIGKILL midway', async () => {
+  it('read every source, never twice concurrently, when one replica gets SIGKILL midway', async () => {
     const first = serve();
     await first.logs('"changes"');
     const second = serve();
     await second.logs('"changes"');
-    // With all slots of both replicas in use, the killed one is reading some.
+    // The killed replica is reading some sources, because all slots of both are in use.
     await within(A_WHILE, async () =>
       expect(await count('lease_owner is not null')).toBe(2 * MAX_CONCURRENT),
     );

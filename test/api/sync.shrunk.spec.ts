@@ -38,7 +38,7 @@ const entries = async (service: ServiceUnderTest, name: string) =>
     }
   ).entries.filter(({ versions }) => versions.some(({ status }) => status !== 'deleted')).length;
 
-describe('an upstream registry that loses entries', () => {
+describe('a source whose upstream registry loses entries', () => {
   const upstream = anUpstreamRegistry().runs();
   const service = aService().configuration({ adminAllowPrivateIP: true }).runs();
   let name = '';
@@ -59,7 +59,7 @@ describe('an upstream registry that loses entries', () => {
   it.each([
     [20, 9],
     [41, 20],
-  ])('fails with `shrunk`, keeps the entries and names allowShrink: from %d to %d', async (before, after) => {
+  ])('fails with `shrunk`, keeps the entries and mentions allowShrink: %d to %d', async (before, after) => {
     await holds(before);
     keeps(after);
     const report = await requested(service, name);
@@ -94,7 +94,7 @@ describe('an upstream registry that loses entries', () => {
     expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { removed: 20 } });
   });
 
-  it('fails when its content is no longer valid', async () => {
+  it('fails when the content is no longer valid', async () => {
     await holds(20);
     upstream.reset().put([...servers(5), ...servers(15, 5).map((server) => ({ ...server, description: 5 }))]);
     expect((await requested(service, name)).error).toMatch(/shrunk from 20 entries to 5/);
@@ -109,7 +109,7 @@ describe('an upstream registry that loses entries', () => {
     expect(await requested(service, name)).toMatchObject({ status: 'complete', counts: { entries: 1 } });
   });
 
-  it('fails when most become deleted, also in an incremental run', async () => {
+  it('fails when most become deleted, even in an incremental run', async () => {
     await holds(20);
     upstream.put(servers(11), { status: 'deleted' });
     upstream.pages();
@@ -124,7 +124,7 @@ describe('an upstream registry that loses entries', () => {
     expect(await entries(service, name)).toBe(9);
   });
 
-  it('may mark half of them deleted', async () => {
+  it('accepts that half of them become deleted', async () => {
     await holds(20);
     upstream.put(servers(10), { status: 'deleted' });
     expect(await service.synced(name)).toMatchObject({ status: 'complete' });

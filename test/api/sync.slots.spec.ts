@@ -13,7 +13,7 @@ const SLOW_RUNS = 4;
 const answer = (response: ServerResponse | undefined) =>
   response?.end(JSON.stringify(aCatalogue([aServer('io.acme/a')])));
 
-/** An upstream on which requests for `/slow/NAME` stay open; all others are answered at once. */
+/** An upstream on which requests for `/slow/NAME` stay open; all others get an immediate response. */
 function aSlowUpstream() {
   const held = new Map<string, ServerResponse>();
   const requested: string[] = [];
@@ -36,7 +36,7 @@ function aSlowUpstream() {
     const body = { file: { url: `${host}/${path}` }, syncPolicy: { interval: '1h' }, claims };
     expect((await by.put(`/v1/sources/${name}`, body)).status).toBe(201);
   };
-  /** Starts as many slow runs as fit at once. */
+  /** Starts as many slow runs as can run concurrently. */
   const stall = async (by: Sender, prefix: string, claims: object) => {
     for (let index = 0; index < SLOW_RUNS; index += 1) await put(by, `${prefix}-${index}`, claims);
     await expect
@@ -68,7 +68,7 @@ describe('slow upstreams of sources created through the API', () => {
     await expect.poll(() => statusOf(service, 'one-late')).toBe('complete');
   });
 
-  it('together leave room for the sources of the configuration', async () => {
+  it('together leave room for configured sources', async () => {
     await stall(service, 'two', { org: 'red' });
     becomesSlow();
     await stall(service, 'three', { org: 'green' });
@@ -99,7 +99,7 @@ describe('sources of one person', () => {
     expect(requested.slice(before)).toEqual(['blue-next', 'red-1', 'red-2', 'red-3']);
   });
 
-  it('delay no others when they are slow, whatever their claims are', async () => {
+  it('delay no others when they are slow, regardless of claims', async () => {
     await stall(red(), 'slow-a', { org: 'red', team: 'a' });
     becomesSlow();
     await stall(red(), 'slow-b', { org: 'red', team: 'b' });

@@ -37,7 +37,7 @@ describe('a registry file behind a URL', () => {
     .runs();
   const list = async () => versionsIn(await service.get('/registry/main/v0.1/servers'));
 
-  it('is requested with If-None-Match and costs nothing when unchanged', async () => {
+  it('is requested with If-None-Match, and is not transferred again while unchanged', async () => {
     expect((await service.synced('main')).status).toBe('complete');
     expect(await list()).toEqual(['io.acme/a@1.0.0']);
     asked.length = 0;
@@ -46,7 +46,7 @@ describe('a registry file behind a URL', () => {
     expect(await list()).toEqual(['io.acme/a@1.0.0']);
   });
 
-  it('is read again when its ETag changes, also through a redirect', async () => {
+  it('is read again when its ETag changes, even through a redirect', async () => {
     etag = '"second"';
     content = JSON.stringify(aCatalogue([aServer('io.acme/b')], []));
     redirect = '/moved.json';

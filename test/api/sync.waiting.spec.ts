@@ -16,7 +16,7 @@ const large = (name: string) =>
 
 describe('a sync that needs memory held by another', () => {
   let isGreedy = false;
-  // A greedy answer announces a file of 64 MiB, which reserves all memory, and sends nothing.
+  // A greedy response announces a file of 64 MiB, which reserves all memory, and sends nothing.
   const upstream = createServer((_request, response) => {
     if (isGreedy) response.writeHead(200, { 'content-length': 64 * MIB }).flushHeaders();
     else response.end(JSON.stringify(aCatalogue([aServer('io.acme/modest')])));

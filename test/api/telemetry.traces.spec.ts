@@ -307,7 +307,7 @@ describe('a service that sends traces', () => {
     },
   );
 
-  it('keeps working when the collector is gone, and logs that once', async () => {
+  it('keeps working when the collector stops, and logs that once', async () => {
     await collector.stop();
     for (let count = 0; count < 50; count += 1) expect((await send('GET', LIST)).status).toBe(200);
     await service.logs('could not be sent');

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 it('elects the latest versions by index, even if the statistics know no versions that could be elected', async () => {
-  // As after a block is deleted: the versions return, but did not exist when PostgreSQL gathered its statistics.
+  // Simulates a deleted block: the versions return, but did not exist when PostgreSQL gathered its statistics.
   await database.query(`create table blocked as select * from entry_version where not is_latest`);
   await database.query(`delete from entry_version where not is_latest`);
   await database.query(`analyze entry_version`);

@@ -39,7 +39,7 @@ it('delivers every event, in order for each entry, while the replicas are killed
   const start = () => DayReplica.start(configuration, {});
   const replicas: [DayReplica, DayReplica] = await Promise.all([start(), start()]);
   let [done, turn] = [0, 0];
-  /** A killed replica may have committed the change without answering. */
+  /** A killed replica may have committed the change without sending a response. */
   const publish = async (name: string, version: string) => {
     for (;;) {
       const replica = replicas[(turn += 1) % 2] as DayReplica;

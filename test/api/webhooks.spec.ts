@@ -76,7 +76,7 @@ describe('a webhook', () => {
     expect(receiver.received()).toEqual([`entry.publish server/${name}@1.0.0`]);
   });
 
-  it('receives the event of the trail as a CloudEvent without the address of the client', async () => {
+  it("receives the audit event as a CloudEvent without the client's address", async () => {
     await configure(siem());
     const name = aName();
     await publish(name);
@@ -416,7 +416,7 @@ describe('the administration of webhooks', () => {
     });
   });
 
-  it('is for super-admins, and refuses unknown webhooks before the body', async () => {
+  it('is restricted to super-admins, and refuses unknown webhooks before the body', async () => {
     await configure(siem());
     const routes: ['GET' | 'POST', string][] = [
       ['GET', ''],

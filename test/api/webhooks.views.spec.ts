@@ -115,7 +115,7 @@ describe('a webhook with `as`', () => {
     expect(await sent()).toEqual([`entry.removed server/${name}`]);
   });
 
-  it('receives the entries that a sync, a gate or a reload adds or removes, whatever its actions', async () => {
+  it('receives the entries that a sync, a gate or a reload adds or removes, whatever its `actions` are', async () => {
     await configure(team({ actions: ['entry.status'] }));
     await service.rewrite('tools', { servers: [aServer('com.acme/tool'), aServer('com.acme/synced')] });
     await service.synced('tools');
@@ -150,7 +150,7 @@ describe('a webhook with `as`', () => {
     expect(await sent()).toEqual([]);
   });
 
-  it('loses no change of a sync if its receiver fails in between', async () => {
+  it('loses no change made by a sync if its receiver fails in between', async () => {
     const many = Array.from({ length: 30 }, () => aServer(aName()));
     receiver.answer = (_, count) => (count === 5 ? { status: 500 } : undefined);
     await service.rewrite('tools', { servers: [aServer('com.acme/tool'), ...many] });

@@ -55,7 +55,7 @@ describe('/docs (Swagger UI) in oauth mode', () => {
     const resource = await jsonAt(`${demo.origin}/.well-known/oauth-protected-resource`);
     const [provider] = resource['authorization_servers'] as string[];
     const document = await jsonAt(`${provider}/.well-known/openid-configuration`);
-    // Answered at once: /docs waits for a provider only briefly.
+    // Responds immediately, because /docs waits for a provider only briefly.
     await page.route('**/.well-known/openid-configuration', (route) =>
       route.fulfill({
         headers: { 'Access-Control-Allow-Origin': '*' },

@@ -9,7 +9,7 @@ declare global {
 
 const PER_PAGE = 100;
 
-/** Answers searches of a registry of any size in the browser instead of by the server, so that it takes no time. */
+/** Returns search results for a registry of any size in the browser instead of the server, so that it takes no time. */
 function stubFetch({ size, perPage }: { size: number; perPage: number }): void {
   const real = window.fetch;
   const item = (position: number) => ({
@@ -106,7 +106,7 @@ describe('web UI: all registries', () => {
     await reader.goTo('/catalogue');
     await reader.main.getByText('Not searched: acme, community').waitFor();
     expect(await failures().count()).toBe(1);
-    // One of them answers now.
+    // One of them responds now.
     await reader.page.unroute(search);
     await reader.page.route('**/acme/v0.1/x/search?*', (route) =>
       route.fulfill({ status: 503, json: { error: 'The database is busy', code: 'database_unavailable' } }),

@@ -18,7 +18,7 @@ describe('web UI behind a proxy that strips a path prefix', () => {
     expect(manager.page.url()).toBe(`${manager.address}/#${LEDGER}`);
   });
 
-  it('navigates between pages and back, also after a reload', async () => {
+  it('navigates between pages and back, even after a reload', async () => {
     await manager.page.getByRole('link', { name: 'Sources' }).click();
     await manager.page.locator('tbody tr').first().waitFor();
     await manager.link('platform').click();
@@ -61,7 +61,7 @@ describe('web UI: session', () => {
     await page.reload();
     await page.locator('.card').first().waitFor();
     await page.evaluate(() => (window.violations = ['not reloaded']));
-    // On a slow machine, the token may have been renewed already.
+    // The token may have been renewed already on a slow machine.
     const before = bearers.find(Boolean);
     await expect.poll(() => renewals).toBe(1);
     await reader.goTo(LEDGER);
@@ -90,7 +90,7 @@ describe('web UI: session', () => {
     await expect.poll(() => reader.cards()).toEqual(['com.example.payments/ledger']);
   });
 
-  it('ends at the provider too, which then asks for the user again', async () => {
+  it('also ends at the provider, which then asks for the user again', async () => {
     const { page } = reader;
     const logOut = page.waitForRequest(LOG_OUT);
     await clickLogOut(page);
@@ -98,7 +98,7 @@ describe('web UI: session', () => {
     expect([...query.keys()].sort()).toEqual(['id_token_hint', 'post_logout_redirect_uri']);
     expect(query.get('post_logout_redirect_uri')).toBe(`${reader.address}/`);
     await reader.main.getByRole('button', { name: 'Log in' }).waitFor();
-    // Without this, the web UI itself would ask the provider to prompt.
+    // The web UI itself would otherwise ask the provider to prompt.
     await page.evaluate(() => sessionStorage.clear());
     await reader.logIn('dev');
   });
@@ -127,7 +127,7 @@ describe('web UI: failed login', () => {
     { listed: ['openid', 'profile', 'mcp-registry:read'], scope: 'openid mcp-registry:read' },
     { listed: undefined, scope: 'openid' },
   ])(
-    'requests $scope if the provider lists $listed, and names the key when that is refused',
+    'requests $scope if the provider lists $listed, and shows the key when that is refused',
     async ({ listed, scope }) => {
       const { page } = visitor;
       await visitor.open('/catalogue');
@@ -147,7 +147,7 @@ describe('web UI: failed login', () => {
     },
   );
 
-  it('names the audience if the API refuses the token, and shows no expired session', async () => {
+  it('mentions the audience if the API refuses the token, and shows no expired session', async () => {
     const { page } = visitor;
     await visitor.open('/catalogue');
     const refused = { error: 'The token is not accepted', code: 'token_invalid', requestId: 'r-1' };

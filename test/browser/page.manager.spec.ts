@@ -146,7 +146,7 @@ describe('web UI: manager', () => {
     expect(await manager.button('Create').isEnabled()).toBe(true);
   });
 
-  it('sees who gains and loses access before a change of claims is saved', async () => {
+  it('sees who gains and loses access before changed claims are saved', async () => {
     await manager.goTo('/sources/elsewhere/edit');
     const { page } = manager;
     const change = (sentence: string, claims: object, more: object) => ({
@@ -236,7 +236,7 @@ describe('web UI: manager', () => {
     expect(await manager.page.locator('.deciding').innerText()).toMatch(/org\s+needs\s+acme/);
   });
 
-  it('sees why a sync failed, in a banner too, and the next step of a new source', async () => {
+  it('sees why a sync failed, even in a banner, and the next step for a new source', async () => {
     await manager.goTo('/sources/elsewhere');
     await manager.page.locator('h1 .badge', { hasText: 'failed' }).waitFor();
     await expect

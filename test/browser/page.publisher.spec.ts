@@ -180,7 +180,7 @@ describe('web UI: publisher', () => {
 
   const chips = () => publisher.page.locator('main .chips').first().locator('.chip').allInnerTexts();
 
-  it('does not overwrite a concurrent change of claims (If-Match)', async () => {
+  it('does not overwrite claims that were changed concurrently (If-Match)', async () => {
     const { origin, tokens } = inject('demo');
     await publisher.goTo(`/publish/server/${encodeURIComponent(NAME)}`);
     await publisher.button('Change').click();
@@ -254,7 +254,7 @@ describe('web UI: publisher', () => {
       '| item | where |',
       '| - | - |',
       '| socks | *left* |',
-      // Two code blocks: landmarks of the page would need different names.
+      // Uses two code blocks: as landmarks, they would need different names.
       '```\npack --socks\n```\n\n```\npack --shoes\n```\n',
     ].join('\n');
     const zip = aZip([

@@ -148,7 +148,7 @@ describe('web UI: reader', () => {
     expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(60_000);
   });
 
-  it('searches all registries at once, and one of them', async () => {
+  it('searches all registries together, or one of them', async () => {
     await reader.goTo('/catalogue?search=no-such-entry');
     await reader.page.getByText('No matches').waitFor();
     expect(await reader.main.locator('.count').innerText()).toBe('0 entries in 2 registries');
@@ -277,7 +277,7 @@ describe('web UI: reader', () => {
     await expect.poll(() => reader.page.getByLabel('Search').inputValue()).toBe('ledger');
   });
 
-  it('sees an entry with versions, packages, tools and document', async () => {
+  it('sees the versions, packages, tools and document of an entry', async () => {
     await reader.goTo(LEDGER);
     await reader.page.locator('.entry h1', { hasText: /^Ledger$/ }).waitFor();
     const text = await reader.main.innerText();

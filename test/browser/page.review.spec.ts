@@ -96,7 +96,7 @@ describe('web UI: review', () => {
     expect(await reviewer.page.getByLabel('Comment').inputValue()).toBe('');
   });
 
-  it('decides nothing about a changed digest, and reads the item again with a notice', async () => {
+  it('refuses to decide on a changed digest, and rereads the item with a notice', async () => {
     await openItem(reviewer, '1.0.0');
     const answer = { error: 'The digest of this item is different', code: 'digest_mismatch' };
     await reviewer.page.route('**/approve', (route) => route.fulfill({ status: 409, json: answer }));
@@ -184,7 +184,7 @@ describe('web UI: review', () => {
     await publisher.page.locator('button.chip', { hasText: 'acme' }).click();
     await publisher.page.locator('button.chip', { hasText: 'platform' }).click();
     await publisher.button('Save claims').click();
-    await publisher.page.locator('.waiting-items').getByText('change of claims').click();
+    await publisher.page.locator('.waiting-items').getByText('change to its claims').click();
     await publisher.page.getByText('Claims then').waitFor();
     await publisher.button('Withdraw').click();
     await dialog.getByRole('button', { name: 'Withdraw' }).click();

@@ -39,7 +39,7 @@ function over(below: Values, above: Values): Values {
   return { ...below, ...Object.fromEntries(merged) };
 }
 
-/** Each value with its path, down to the deepest members that the schema names. */
+/** Each value with its path, down to the deepest members in the schema. */
 function pathsOf(values: Values, at: Schema, path: string[] = []): string[] {
   return Object.entries(values).flatMap(([key, value]) => {
     const below = at.properties?.[key];
@@ -56,7 +56,7 @@ function pathsIn(at: Schema, path: string[] = []): string[] {
 }
 
 describe('the values of the Helm chart', () => {
-  it('and the schema name the same members', () => {
+  it('and the schema have the same members', () => {
     const fromOutside = [
       'global',
       'database.cloudnativepg.resources.limits',
@@ -83,7 +83,7 @@ describe('the values of the Helm chart', () => {
     expect(accepts(over(defaults, values))).toBe(false);
   });
 
-  it('are refused by the templates only for reasons that scripts/chart.mjs triggers', () => {
+  it('are refused by the templates only for reasons that scripts/chart.mjs tests', () => {
     const refusals = parse(textOf(import.meta.dirname, 'chart-refusals.yaml')) as { because: string }[];
     const sentences = [
       ...textOf(CHART, 'templates/_check.tpl').matchAll(/append \$problems \(?(?:printf )?"([^"%]+)/g),
@@ -293,7 +293,7 @@ describe('the rendered chart', () => {
     }
   });
 
-  it('waits until no migration is pending and the database answers', () => {
+  it('waits until no migration is pending and the database responds', () => {
     const [pod] = rendered('ha')('Deployment').map(({ spec }) => spec.template.spec);
     const script = pod?.initContainers?.at(-1)?.command?.[2] ?? '';
     const states = (...answers: string[]) =>
@@ -302,7 +302,7 @@ describe('the rendered chart', () => {
         cwd: folder,
         encoding: 'utf8',
       });
-    // Each call answers with the next line of this list; "failed" exits with 1.
+    // Each call prints the next line of this list; "failed" exits with 1.
     writeFileSync(
       join(folder, 'node'),
       `#!/bin/sh\ncalls=$(cat calls 2> /dev/null || echo 0); calls=$((calls + 1)); echo $calls > calls\n` +

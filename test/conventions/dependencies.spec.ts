@@ -10,7 +10,7 @@ interface LockedPackage {
 const read = (file: string): unknown =>
   JSON.parse(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8'));
 
-it('every dependency, transitive and development ones too, supports each Node version in package.json', () => {
+it('every dependency, even transitive and development ones, supports each Node version in package.json', () => {
   const { engines } = read('package.json') as { engines: { node: string } };
   const { packages } = read('package-lock.json') as { packages: Record<string, LockedPackage> };
   const narrower = Object.entries(packages)

@@ -28,7 +28,7 @@ function textsBelow(...folders: string[]): string {
     .join('\n');
 }
 
-/** A document without its code, in which `](…)` is no link. */
+/** A document without its code, in which `](…)` is not a link. */
 const proseOf = (document: string) => textOf(document).replaceAll(/^ *```.*?^ *```/gms, '');
 
 /** The anchors that GitHub gives the headings of a document. */

@@ -49,7 +49,7 @@ describe('the examples', () => {
     expect(config.sources.map((source) => source.name)).toEqual(['catalog', 'second-team', 'payments']);
   });
 
-  it('formats.yaml loads, and its sources can be read without network', async () => {
+  it('formats.yaml loads, and its sources can be read without a network', async () => {
     const { code, output } = await printed(() => check(join(EXAMPLES, 'formats.yaml'), {}, { online: true }));
     expect(output).toMatch(/^source servers: ok \(\S+\/servers\.json: servers, 4 entries\)$/m);
     expect(output).toMatch(/^source plugins: ok \(\S+\/marketplace\.json: marketplace, 4 entries\)$/m);

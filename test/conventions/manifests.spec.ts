@@ -97,7 +97,7 @@ it("the deployment's configuration loads with the files of its pod", async () =>
   ]);
 });
 
-it('the image is named by version and digest, so that it cannot be moved', async () => {
+it('the image is pinned to a version and digest', async () => {
   const [container] = (await manifests('registry.yaml'))('Deployment').spec.template.spec.containers;
   const { version } = JSON.parse(await readFile(join(REPOSITORY, 'package.json'), 'utf8')) as {
     version: string;
@@ -105,7 +105,7 @@ it('the image is named by version and digest, so that it cannot be moved', async
   expect(container?.image).toBe(`registry.example.com/registry-server:${version}@sha256:${'0'.repeat(64)}`);
 });
 
-it('no image in Compose is called latest', async () => {
+it('every image in Compose is pinned to a version', async () => {
   const compose = parse(await readFile(join(REPOSITORY, 'docker-compose.yml'), 'utf8')) as {
     services: Record<string, { image?: string }>;
   };
@@ -113,7 +113,7 @@ it('no image in Compose is called latest', async () => {
   expect(images.filter((image) => !/:v?\d/.test(image))).toEqual([]);
 });
 
-it('no service in Compose with limits below deploy has one of the older keys, which Docker Compose refuses', async () => {
+it('no service in Compose combines limits under deploy with the older keys, which Docker Compose refuses', async () => {
   const compose = parse(await readFile(join(REPOSITORY, 'docker-compose.yml'), 'utf8')) as {
     services: Record<string, { deploy?: { resources?: object } }>;
   };
@@ -132,7 +132,7 @@ it("the heap gets half of the pod's memory and runs out before the pod is killed
   expect(Number(heap)).toBe(Number(memory) / 2);
 });
 
-it("only named namespaces reach the deployment's pods", async () => {
+it("only listed namespaces reach the deployment's pods", async () => {
   const registry = await manifests('registry.yaml');
   const { podSelector, policyTypes, ingress } = registry('NetworkPolicy').spec;
   expect(registry('NetworkPolicy').metadata.namespace).toBe(registry('Deployment').metadata.namespace);
@@ -147,7 +147,7 @@ it("only named namespaces reach the deployment's pods", async () => {
   }
 });
 
-it("the deployment's pods reach only names, the database and the Kubernetes API", async () => {
+it("the deployment's pods reach only DNS, the database and the Kubernetes API", async () => {
   const { policyTypes, egress } = (await manifests('registry.yaml'))('NetworkPolicy').spec;
   expect(policyTypes).toContain('Egress');
   expect(egress.map(({ ports }) => ports.map(({ port }) => port))).toEqual([[53, 53], [5432], [443, 6443]]);

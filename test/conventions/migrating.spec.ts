@@ -116,7 +116,7 @@ describe('a configuration of a ToolHive registry server', () => {
   const foreign = readFileSync('test/conventions/toolhive.yaml', 'utf8');
   const mapped = readFileSync('examples/from-toolhive.yaml', 'utf8');
 
-  it('is refused, naming each key to change', async () => {
+  it('is refused with each key to change', async () => {
     const refusal: unknown = await load(foreign).then(() => undefined, (error: unknown) => error); // oxfmt-ignore
     expect(refusal).toBeInstanceOf(ConfigurationError);
     const { problems } = refusal as ConfigurationError;

@@ -45,7 +45,7 @@ interface Asked {
   readonly errors: string[];
 }
 
-/** The metrics and labels a query names, and its syntax errors. */
+/** The metrics and labels in a query, and its syntax errors. */
 function askedBy(query: string): Asked {
   const asked: Asked = { metrics: new Set(), labels: new Set(), errors: [] };
   parser.parse(query).iterate({

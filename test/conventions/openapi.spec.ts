@@ -67,7 +67,7 @@ describe('the OpenAPI document', () => {
   it.each(['/openapi.json', '/registry/default/openapi.yaml'])('is valid OpenAPI 3.1: %s', async (path) => {
     const { text: source } = await service.get(path);
     expect(parse(source)).toMatchObject({ openapi: '3.1.0' });
-    // The document names the server it was read from.
+    // The document contains the server it was read from.
     const config = await createConfig({
       extends: ['recommended-strict'],
       rules: { 'no-empty-servers': 'off' },
@@ -85,7 +85,7 @@ describe('the OpenAPI document', () => {
     expect(consumer.info.description).toContain('https://github.com/modelcontextprotocol/registry');
   });
 
-  it('of the consumer API is public, the same for every registry, and omits the admin API', async () => {
+  it('of the consumer API is public, identical for every registry, and omits the admin API', async () => {
     const { status, text } = await service.get('/registry/default/v0.1/openapi.yaml');
     expect(status).toBe(200);
     expect((await service.get('/registry/nobody/v0/openapi.yaml')).text).toBe(text);
@@ -95,7 +95,7 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(components.schemas)).not.toContain('SourceSettings');
   });
 
-  it('states once that no operation answers 405, and lists it nowhere', () => {
+  it('states once that 405 is possible, and lists it for no operation', () => {
     expect(document.info.description).toContain('No operation described here returns 405');
     for (const { operationId, responses } of operationsOf(document))
       expect(Object.keys(responses), operationId).not.toContain('405');
@@ -139,7 +139,7 @@ describe('for generators the OpenAPI document', () => {
     }
   });
 
-  it('closes the schema of each body whose unknown keys are refused, and no other', async () => {
+  it('closes only the schemas of bodies whose unknown keys are refused', async () => {
     const names = operationsOf(document).flatMap((described) => schemasBelow(bodyOf(described)));
     expect(names).toEqual(expect.arrayContaining(['ClaimsBody', 'GitAuthSettings', 'RegistrySettings']));
     for (const name of new Set(names)) {
@@ -155,7 +155,7 @@ describe('for generators the OpenAPI document', () => {
     expectRefused(await admin().put('/v1/sources/odd', { file: { path: 'a', odd: 1 } }), 400, 'invalid_body');
   });
 
-  it('names each choice between a string and a list, and lists only strings as enums', () => {
+  it('names each choice between a string and a list, and uses enums only for strings', () => {
     expect(document.components.schemas['ClaimValue']?.oneOf).toHaveLength(2);
     const text = JSON.stringify(document);
     // Generators for Go and Java fail on a choice that contains a list and has no name, or on an enum of booleans.
@@ -181,7 +181,7 @@ describe('for generators the OpenAPI document', () => {
     expect(check.problems(schema, { server, skill })).not.toEqual([]);
   });
 
-  it('lists the statuses of servers where only servers can be named', () => {
+  it('lists the statuses of servers where only servers are possible', () => {
     for (const id of ['setServerStatus', 'setServerVersionStatus']) {
       const body = bodyOf(operation(id));
       expect(check.problems(body, { status: 'deleted' })).toEqual([]);
@@ -199,7 +199,7 @@ describe('for generators the OpenAPI document', () => {
     expect({ status: reply.status, text: reply.text }).toEqual({ status: 202, text: '' });
   });
 
-  it('describes errors of the MCP route as JSON-RPC too', async () => {
+  it('also describes errors of the MCP route as JSON-RPC', async () => {
     const send = ({ body, headers }: ReturnType<typeof modernRequest>, registry = 'default') =>
       admin().post(`/registry/${registry}/mcp`, body, headers);
     const list = modernRequest('tools/list');
@@ -303,7 +303,7 @@ describe('an example in the OpenAPI document', () => {
     const { schema } = operation('putSource').requestBody?.content['application/json'] ?? {};
     for (const [name, { value }] of examples) {
       expect(check.problems(schema, value), name).toEqual([]);
-      // Storing them would read them all at once, some from remote hosts.
+      // Storing them would read them all concurrently, some from remote hosts.
       expect(checkShape(SourceSettings, value).issues, name).toEqual([]);
     }
     const file = examples.find(([name]) => name === 'file')?.[1].value;
@@ -350,7 +350,7 @@ describe('an example in the OpenAPI document', () => {
     ]);
   });
 
-  it('of a boolean parameter may be true or false and nothing else', async () => {
+  it('of a boolean parameter may only be true or false', async () => {
     const flags = operationsOf(document).flatMap((described) =>
       (described.parameters ?? [])
         .filter(({ in: place, schema }) => place === 'query' && schema.type === 'boolean')

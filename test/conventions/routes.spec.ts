@@ -34,7 +34,7 @@ const isRefusal = (route: string) =>
     route,
   );
 
-/** Routes other than GET that write nothing; any other new route must be refused on a read-only server. */
+/** Routes that write nothing although their method is not GET; a read-only server must refuse all others. */
 const WRITES_NOTHING = [
   'POST /v1/entries/validate',
   'POST /v1/access/explain',
@@ -75,14 +75,14 @@ const isPage = (route: string) =>
 /** Git's own protocol: not part of the API. */
 const isGit = (route: string) => route.includes('/git/marketplace.git/');
 
-/** Media types of answers that are not JSON. */
+/** Media types of responses that are not JSON. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   getFeed: ATOM_TYPE,
   getContentZip: 'application/zip',
   getPluginArchive: 'application/zip',
 };
 
-/** By role, by the gate, or because the target is hidden. */
+/** Whether a route may refuse: by role, by the gate, or because the target is hidden. */
 const mayRefuse = ({ access, says }: Handler) =>
   !['public', 'caller'].includes(String(access)) ||
   ![undefined, 'publisher'].includes(says(LoadsOf) as string);
@@ -97,7 +97,7 @@ const PAGE_SIZES: Readonly<Record<string, number>> = {
   ),
 };
 
-/** How an operation's name begins, by method; a POST names its action. */
+/** How an operation's name begins, by method; the name of a POST has its action. */
 const VERBS: Readonly<Record<string, RegExp>> = {
   GET: /^(get|list)[A-Z]/,
   PUT: /^put[A-Z]/,
@@ -216,7 +216,7 @@ describe('in the OpenAPI document every route', () => {
     });
   };
 
-  it('appears once, and nothing else does', async () => {
+  it('appears exactly once, without other entries', async () => {
     const documented = (await operations()).map(({ method, path }) => `${method} ${path}`);
     const [left, expected] = [true, false].map((isLeftOut) =>
       ROUTES.filter(
@@ -256,7 +256,7 @@ describe('in the OpenAPI document every route', () => {
     }
   });
 
-  it('names its parameters, each with a type, path parameters with an example', async () => {
+  it('lists its parameters, each with a type, and path parameters with an example', async () => {
     for (const { handler, operation } of await described()) {
       const { parameters = [], path } = operation;
       const inPath = parameters.filter((parameter) => parameter.in === 'path');
@@ -290,7 +290,7 @@ describe('in the OpenAPI document every route', () => {
       const loads = handler.says(LoadsOf) as Loads | undefined;
       const named = typeof loads === 'object' ? loads : undefined;
       const takesQuery = operation.parameters?.some((parameter) => parameter.in === 'query');
-      // Lists for administrators match names alone.
+      // Lists for administrators match only names.
       const searches = loads === 'view' && operation.parameters?.some(({ name }) => name === 'search');
       const route = `${operation.method} ${operation.path}`;
       const expected = [
@@ -377,12 +377,12 @@ describe('on a read-only server every route', () => {
     );
   };
 
-  it('that changes something is refused, whatever it names', async () => {
+  it('that changes something is refused, even for unknown resources', async () => {
     expect(CHANGES.length).toBeGreaterThan(10);
     for (const route of CHANGES) expectRefused(await send(route), 403, 'read_only');
   });
 
-  it('that declares it writes nothing is answered', async () => {
+  it('that declares it writes nothing is allowed', async () => {
     const always = HANDLERS.filter((handler) => handler.says(WritesNothingOf)).flatMap(
       ({ routes }) => routes,
     );
@@ -394,7 +394,7 @@ describe('on a read-only server every route', () => {
     expect((await send('POST /v1/entries', '?dry_run=true')).status).toBe(200);
   });
 
-  it('that reads is answered', async () => {
+  it('that reads is allowed', async () => {
     for (const route of ROUTES.filter((route) => route.startsWith('GET ')))
       expect((await send(route)).status, route).not.toBe(403);
   });

@@ -41,7 +41,7 @@ describe('security and limits in the documents', () => {
   });
 
   it.each(Object.keys(new LimitSettings()).filter((name) => name !== 'keepAlive'))(
-    'names limits.%s, and a test of the limit sets it or states its default',
+    'include limits.%s, and a test of the limit sets it or states its default',
     (name) => {
       const rows = TESTED.filter(({ resource }) => resource.includes(`limits.${name}`));
       expect(rows).toHaveLength(1);

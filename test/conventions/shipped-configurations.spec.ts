@@ -82,7 +82,7 @@ describe('a shipped configuration', () => {
     );
   });
 
-  it.each(SHIPPED)('allows no change with just any valid token, or none: $name', async ({ name, text }) => {
+  it.each(SHIPPED)('requires more than a valid token for changes: $name', async ({ name, text }) => {
     const { auth, readOnly } = await load(text);
     const oauth = oauthInUse(auth);
     if (!oauth) {

@@ -22,7 +22,7 @@ describe('a SQL statement', () => {
     expect(writers.sort()).toEqual(['sources/source-leases.queries.ts', 'sources/source-states.queries.ts']);
   });
 
-  it('names the table of held versions only in admission, and where no read of the catalog uses it', async () => {
+  it('mentions the table of held versions only in admission, and where no catalog read uses it', async () => {
     const users = (await sourceFiles())
       .filter(({ path }) => !path.startsWith('admission/'))
       .filter(({ text }) => /admission_(item|decision|question)|AdmissionItem\b/.test(text))

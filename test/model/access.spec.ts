@@ -123,7 +123,7 @@ describe('visibility', () => {
   });
 });
 
-// Prints the smallest failing state, the question and both answers; fast-check would print them on one line.
+// Prints the smallest failing state, the question and both responses; fast-check would print them on one line.
 function explain({ failed, errorInstance, numShrinks }: fc.RunDetails<[readonly Asked[]]>): void {
   if (!failed) return;
   const why = errorInstance instanceof Error ? errorInstance.message : 'it took too long';

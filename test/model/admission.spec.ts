@@ -282,7 +282,7 @@ interface Listed {
   servers: { server: Document; _meta: Record<string, { isLatest: boolean }> }[];
 }
 
-it(`every answer equals the reference, in ${STEPS} random steps`, async () => {
+it(`every response equals the reference, in ${STEPS} random steps`, async () => {
   const random = new Random(seed);
   const reference = new Reference();
   for (const name of MIRRORED.slice(0, 3)) reference.upstream.set(keyOf(name, '1.0.0'), 0);

@@ -27,9 +27,9 @@ const REQUESTS = Number(process.env['TENANT_REQUESTS'] ?? inSoak(20_000, 120));
 const AT_ONCE = 16;
 const ROUND_MS = 3_000;
 const MIB = 1_024 * 1_024;
-/** As the image and the manifests set them. */
+/** The settings of the image and the manifests. */
 const SHIPPED = { NODE_OPTIONS: '--max-old-space-size=256', MALLOC_MMAP_THRESHOLD_: '131072' };
-/** Below the memory limit of the manifests. */
+/** Less than the memory limit in the manifests. */
 const PEAK_MIB = 400;
 /** A failure prints its seed: MODEL_SEED=… npx vitest run test/model/tenants.spec.ts sends the same requests. */
 const seed = Number(process.env['MODEL_SEED'] ?? inSoak(randomInt(2 ** 31), 7));
@@ -392,7 +392,7 @@ describe('a tenant', () => {
   });
 });
 
-/** Headers that differ between equal answers. */
+/** Headers that differ between equal responses. */
 const OWN_HEADERS = ['date', 'x-request-id', 'content-length'];
 const EVERYTHING = { depth: null, breakLength: 160, maxStringLength: null, maxArrayLength: null } as const;
 
@@ -436,7 +436,7 @@ function spread(times: number[]): object {
   return { answers: times.length, p50: at(0.5), p99: at(0.99), most: at(1) };
 }
 
-/** Errors in the log other than refusals of an overloaded server. */
+/** Errors in the log, except for refusals of an overloaded server. */
 function errorsIn(output: string): string[] {
   return output
     .split('\n')

@@ -23,13 +23,13 @@ import { within } from '../support/within.js';
 const MIB = 1_024 * 1_024;
 const SECONDS = 20;
 const VITALS = resolve(import.meta.dirname, '../support/vitals.mjs');
-/** As the image and the manifests set them, and the report of the event loop. */
+/** The settings of the image and the manifests, and the report of the event loop. */
 const SHIPPED = {
   NODE_OPTIONS: `--max-old-space-size=256 --import ${VITALS}`,
   MALLOC_MMAP_THRESHOLD_: '131072',
 };
 const PEAK_MIB = 400;
-/** reference/errors: `/health` answers within this time. */
+/** reference/errors: `/health` responds within this time. */
 const LONGEST_BLOCK_MS = 100;
 
 const RED = { org: 'red' };
@@ -127,7 +127,7 @@ function configuration(): Document {
 
 interface Caller {
   get(path: string): Promise<Reply>;
-  /** Discards the body of the answer. */
+  /** Discards the body of the response. */
   ask(method: string, path: string, body?: unknown): Promise<number>;
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
   readonly token: string;
@@ -601,7 +601,7 @@ function neighbour(): () => Promise<{ answered: number; failed: string[] }> {
 
 describe('a tenant during attacks by another, with a heap of 256 MiB', () => {
   beforeAll(async () => {
-    // Before the search index and the caches are filled.
+    // A first run fills the search index and the caches.
     await neighbour()();
     await vitals();
   });

@@ -61,7 +61,7 @@ describe('client configurations of a registry that one publisher filled, with a 
     });
     expect(reply.status).toBe(201);
   }
-  /** Requests a configuration and reads only the beginning of the answer; returns its status. */
+  /** Requests a configuration and reads only the beginning of the response; returns its status. */
   async function begin(sockets: Socket[], client = 'vscode', localAddress = '127.0.0.1'): Promise<string> {
     const socket = connect({ port: Number(new URL(origin).port), host: '127.0.0.1', localAddress });
     sockets.push(socket.on('error', () => undefined));
@@ -97,7 +97,7 @@ describe('client configurations of a registry that one publisher filled, with a 
     expectBoundedMemory();
   });
 
-  it('contain 180 servers of 50 KiB, also while others do not read their answers', async () => {
+  it('contain 180 servers of 50 KiB, even while others do not read their responses', async () => {
     const packages = [
       {
         registryType: 'npm',

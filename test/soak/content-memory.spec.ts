@@ -33,7 +33,7 @@ it('a zip file of 5 MiB is streamed to a slow reader with less than 20 MB more m
   const path = entryAt('skill', name, '/versions/1.0.0/content');
   const headers = { 'Content-Type': 'application/zip' };
   expect((await service.send('PUT', path, { body, headers })).status).toBe(204);
-  // Once before: code and caches stay.
+  // Runs once beforehand, because code and caches stay in memory.
   await service.get(`/registry/main/x/content/skill/${name}/1.0.0.zip`);
   const before = rss();
   let most = 0;

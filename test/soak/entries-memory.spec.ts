@@ -70,7 +70,7 @@ describe('with a heap of 256 MiB and entries of 200 MB', () => {
     expect(Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024).toBeLessThan(400 * MIB);
   }
 
-  it.each(TYPES)('reads a %s with its versions, several at once', async (type) => {
+  it.each(TYPES)('reads a %s with its versions, several at a time', async (type) => {
     const replies = await Promise.all(
       Array.from({ length: 8 }, () => send('GET', entryAt(type, NAMES[type]))),
     );
@@ -120,7 +120,7 @@ describe('with a heap of 256 MiB and entries of 200 MB', () => {
     expectRoom();
   });
 
-  it('answers mcp-publisher with all versions counted and 1 MiB of them', async () => {
+  it('returns to mcp-publisher the count of all versions and 1 MiB of them', async () => {
     const path = `/registry/main/v0.1/servers/${encodeURIComponent(NAMES.server)}/status`;
     const reply = await send('PATCH', path, { status: 'active' });
     expect(reply.status).toBe(200);

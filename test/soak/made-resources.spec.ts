@@ -63,7 +63,7 @@ describe('1 000 sources and registries with long settings', () => {
     return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / KIB;
   };
 
-  it('do not exhaust a heap of 256 MiB, whatever concurrent requests ask about them', async () => {
+  it('do not exhaust a heap of 256 MiB under any concurrent requests about them', async () => {
     const lists = ['/v1/sources', '/v1/registries', '/registry'];
     const one = ['/v1/registries/made-1', '/registry/made-1/v0.1/servers'];
     const asked = Array.from({ length: 5 }, () => [

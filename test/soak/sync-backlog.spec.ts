@@ -5,15 +5,16 @@ import { listensMeanwhile, urlOf } from '../support/loopback.js';
 import { aService } from '../support/service.js';
 
 const SOURCES = 24;
-/** How many a replica reads at once. */
+/** How many sources a replica reads at a time. */
 const AT_ONCE = 4;
 /** Slightly less than the interval between two polls for due sources. */
 const A_LOOK_MS = 450;
 
-describe('many sources that are due at once', () => {
+describe('many sources that are due simultaneously', () => {
   const asked: number[] = [];
   const held: [response: ServerResponse, text: string][] = [];
-  // Answers one request at a time, while the others occupy all slots but one: each waits for the end of another run.
+  // Responds to one request at a time, while the others occupy all slots but one: each waits for the end of another
+  // run.
   const upstream = createServer((request, response) => {
     asked.push(performance.now());
     held.push([response, JSON.stringify(aCatalogue([aServer(`io.acme/${request.url?.slice(1)}`)]))]);

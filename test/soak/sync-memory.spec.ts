@@ -9,7 +9,7 @@ import { aFolder } from '../support/folder.js';
 import { close, listen, urlOf } from '../support/loopback.js';
 
 const MIB = 1024 * 1024;
-/** As in the manifests and the image. */
+/** The settings in the manifests and the image. */
 const SHIPPED = { NODE_OPTIONS: '--max-old-space-size=256', MALLOC_MMAP_THRESHOLD_: '131072' };
 
 interface Endless {
@@ -76,7 +76,7 @@ describe.each(Object.keys(ENDLESS))('an endless registry, %s', (kind) => {
 const FILES = 5;
 const SERVERS = 10_000;
 
-describe(`${FILES} files of 37 MB at once`, () => {
+describe(`${FILES} simultaneous files of 37 MB`, () => {
   const folder = aFolder();
   let database: TestDatabase;
   let served: Cli;

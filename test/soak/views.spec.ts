@@ -11,7 +11,7 @@ const LASTING_S = Number(process.env['SOAK_SECONDS'] ?? 120);
 const CALLERS = 1_000;
 /** Maximum ratio of p99 to p50. */
 const SLOWEST = 10;
-/** Memory must stay flat: the most it may grow from the second quarter, when all caches are warm, to the last. */
+/** Maximum growth from the second quarter, when all caches are warm, to the last: memory must stay flat. */
 const GROWTH = 1.15;
 const GROWTH_MIB = 16;
 

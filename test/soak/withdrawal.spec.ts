@@ -47,7 +47,7 @@ describe('withdrawn access while 200 connections read from two replicas', () => 
   });
 
   it.each(withdrawals(() => replicas.folder).map((withdrawal, turn) => ({ ...withdrawal, turn })))(
-    'is in no response begun after $what was acknowledged, and nothing else is missing',
+    'is missing, and nothing else is, from responses begun after $what was acknowledged',
     async ({ gone, from, turn, withdraw, giveBack }) => {
       const isAffected = ({ registry, marks }: Sight) =>
         from.includes(registry) && marks.some((mark) => gone.includes(mark));
@@ -76,7 +76,7 @@ describe('withdrawn access while 200 connections read from two replicas', () => 
   it('does not interrupt entries whose new claims all readers hold', async () => {
     const before = watch.seen.length;
     const began = performance.now();
-    // Without pauses, so that caches are short-lived and each read overlaps a change.
+    // Makes no pauses, so that caches are short-lived and each read overlaps a change.
     for (let round = 0; round < ROUNDS; round += 1)
       await acknowledged(() => relabelForAll(manager(round), round));
     await watch.allSeenSince(performance.now(), sights);

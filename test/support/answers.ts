@@ -10,7 +10,7 @@ export function outcomeOf(reply: Reply): string {
   return `${reply.status} ${code}`;
 }
 
-/** Repeats a request while the server is too busy for it, as clients do: a slow machine refuses some. */
+/** Repeats a request while the server is too busy for it, like a client: a slow machine refuses some requests. */
 export async function unlessBusy(send: () => Promise<Reply>): Promise<Reply> {
   for (;;) {
     const reply = await send();

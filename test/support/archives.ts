@@ -10,7 +10,7 @@ export interface ZipEntry {
   flags?: number;
   method?: number;
   crc?: number;
-  /** The compressed bytes, if `data` is not what they hold. */
+  /** The compressed bytes, if they do not hold `data`. */
   packed?: Buffer;
   size?: number;
 }

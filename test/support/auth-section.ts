@@ -25,7 +25,7 @@ const ROLES = {
   manageEntries: [{ role: 'writer' }],
 };
 
-/** The `auth` section of the configuration. */
+/** The configured `auth` section. */
 export function authSection(options: AuthOptions, service: ServiceUnderTest): Document {
   const { mode = 'anonymous', roles, policy, providers, everyProvider, ...oauth } = options;
   if (mode === 'anonymous') return { mode };

@@ -46,7 +46,7 @@ export async function fillCatalogue(database: TestDatabase, names: number): Prom
      ) born
      where e.type = 'server' or n = 1`,
   );
-  // Simulates a change of claims long after publication.
+  // Simulates claims that change long after publication.
   await database.query(
     `update entry set claims_changed_at = '2026-07-01' where type = 'server' and id in (10, 11, 12)`,
   );

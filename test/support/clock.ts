@@ -37,7 +37,7 @@ export class Clock {
 
   /** Advances the clock. It cannot be turned back: cached values would be in the future. */
   passes(ms: number): void {
-    // While the clocks stand still, what lasts exactly this long would never end.
+    // A wait of exactly this long would never end while the clocks stand still.
     this.shift += this.stopped ? ms + 1 : ms;
   }
 }

@@ -40,7 +40,7 @@ export interface SentMetric {
   };
 }
 
-/** How the collector answers: correctly, never, with garbage, or with errors. */
+/** How the collector responds: correctly, never, with garbage, or with errors. */
 export type CollectorMood = 'good' | 'silent' | 'rubbish' | 'failing';
 
 /** Receives traces and metrics by OTLP/HTTP as JSON and stores them. */

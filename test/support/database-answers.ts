@@ -20,7 +20,7 @@ export const SERVERS = `${MAIN}/v0.1/servers`;
 const encoded = encodeURIComponent(KEPT);
 const UNKNOWN_ID = '01900000-0000-7000-8000-000000000000';
 
-/** A service with something to answer on every route. */
+/** A service with data for every route. */
 export function aServiceOfAllRoutes(folder: Folder): ServiceUnderTest {
   return aService({ mode: 'full' })
     .source('tools', {
@@ -43,7 +43,7 @@ export function aServiceOfAllRoutes(folder: Folder): ServiceUnderTest {
     });
 }
 
-/** Publishes what the requests name. */
+/** Publishes the resources that the requests are about. */
 export async function publishAll(admin: Sender): Promise<void> {
   const skill = aSkill(FILED);
   const body = aZip([{ name: 'SKILL.md', data: aSkillFile('filed', String(skill['description'])) }]);
@@ -65,7 +65,7 @@ export async function publishAll(admin: Sender): Promise<void> {
 
 type Send = (sender: Sender) => Promise<Reply>;
 
-/** One request for each kind of answer that comes from the database. */
+/** One request for each kind of response that comes from the database. */
 export const REQUESTS: Record<string, Send> = Object.fromEntries(
   Object.entries({
     registries: '/registry',
@@ -140,7 +140,7 @@ for (const [name, path, body, headers] of [
   REQUESTS[name] = (sender) => sender.post(path, body, headers);
 REQUESTS['validator'] = (sender) => sender.get(SERVERS, { 'If-None-Match': '*' });
 
-/** Routes that read but answer without the database. */
+/** Routes that read but respond without the database. */
 const WITHOUT_DATABASE = [
   'GET /',
   'GET /assets/{file}',
@@ -177,7 +177,7 @@ class Recorder extends Sender {
   }
 }
 
-/** The answer to each request, by its name. */
+/** The response to each request, by its name. */
 export async function answersTo(sender: Sender): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const [name, send] of Object.entries(REQUESTS)) found[name] = answerOf(await send(sender));

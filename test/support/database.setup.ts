@@ -21,9 +21,9 @@ const IN_MEMORY = '/dev/shm';
 const ROOM_BYTES = 6 * 1024 ** 3;
 
 /**
- * Starts one PostgreSQL server per run. TEST_POSTGRES, such as `postgres://registry@127.0.0.1:5414/postgres`,
- * names another server to use instead. With TEST_POOLER_PORT, services connect through a pooler on that port.
- * One database is migrated, and each test file copies it.
+ * Starts one PostgreSQL server per run. TEST_POSTGRES, such as `postgres://registry@127.0.0.1:5414/postgres`, specifies
+ * another server to use instead. With TEST_POOLER_PORT, services connect through a pooler on that port. One database is
+ * migrated, and each test file copies it.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const other = process.env['TEST_POSTGRES'];
@@ -51,7 +51,7 @@ async function roomyFolder(): Promise<string> {
     const { bavail, bsize } = await statfs(IN_MEMORY);
     if (Math.min(bavail * bsize, freemem()) > ROOM_BYTES) return IN_MEMORY;
   } catch {
-    // Not available.
+    // No file system in memory is available.
   }
   return tmpdir();
 }

@@ -9,7 +9,7 @@ export interface Shown {
   readonly isLatest: boolean;
 }
 
-/** By `name@version`. */
+/** Documents by `name@version`. */
 export type Listing = ReadonlyMap<string, Shown>;
 
 const VERSIONS = ['1.0.0-rc.1', '1.0.0', '1.2.0', '1.10.0', '2.0.0+build.7'];

@@ -17,7 +17,7 @@ export interface DayUpstream {
   readonly declared: () => Document;
   /** Its current content. */
   readonly listing: Listing;
-  /** Its generations, if every run shows exactly one of them. */
+  /** The generations of its content, if every run shows exactly one of them. */
   readonly shelf?: Shelf;
   change(): void | Promise<void>;
   /** Makes reads fail, always or sometimes. */
@@ -175,7 +175,7 @@ export class DaySite {
   }
 }
 
-/** A repository whose server may fail as a whole, and which may hold something other than a catalog. */
+/** A repository whose server may fail as a whole, and which may not contain a catalog. */
 export class DayRepository implements DayUpstream {
   readonly shelf: Shelf;
   private repository: GitRepository;

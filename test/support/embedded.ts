@@ -88,7 +88,7 @@ export async function childrenOf(parent: number): Promise<number[]> {
   return pairs.flatMap(([pid, ppid]) => (pid !== undefined && ppid === parent ? [pid] : []));
 }
 
-/** Sends SIGKILL to the process and these children at once. */
+/** Sends SIGKILL to the process and these children simultaneously. */
 export async function killNine(owner: ChildProcess, children: readonly number[]): Promise<void> {
   const closed = once(owner, 'close');
   // The guard is a shell with a child and leads a process group.

@@ -3,7 +3,9 @@ type Files = Readonly<Record<string, string>>;
 /** A way to start npm's left-pad past a block of it. */
 interface Evasion {
   readonly way: string;
-  /** Whether it is found, counts as a match because it cannot be read, or is missed, as docs/security.md says. */
+  /**
+   * Whether the launch is found, counts as a match because it cannot be read, or is missed, as docs/security.md says.
+   */
   readonly reading: 'read' | 'unreadable' | 'missed';
   readonly files: Files;
 }

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 export type InjectedFault =
-  | 'hang' // accepts the request and never answers
+  | 'hang' // accepts the request and never responds
   | { readonly after: Promise<void> } // the right response, once this promise resolves
   | 'drip' // one byte at a time, forever
   | 'down' // closes the connection

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ephemeral range, so that no other process is assigned the port before it is used. */
+/** Stays below the ephemeral range, so that no other process is assigned the port before it is used. */
 const [FIRST, LAST] = [12_000, 32_000];
 
 /** Returns a port without a listener. */

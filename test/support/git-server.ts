@@ -17,7 +17,7 @@ import type { Certificates } from './certificates.js';
 import { GitRepository } from './git-repository.js';
 import { close, listen, portOf } from './loopback.js';
 
-/** Answers a request itself, without git. */
+/** Responds to a request itself, without git. */
 export type Misbehave = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Serves repositories: `git http-backend` behind Node's HTTP server. */

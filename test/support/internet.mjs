@@ -33,7 +33,7 @@ const NAMES = {
   'searched.corp.test': PRIVATE,
   'provider.test': PRIVATE,
 };
-/** Names below slow.test, for which the server never answers. */
+/** Names below slow.test, for which the server never responds. */
 const slow = new Set();
 const names = createSocket('udp4');
 names.on('message', (query, { port, address }) => {

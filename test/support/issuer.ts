@@ -209,7 +209,7 @@ export class Issuer {
     return token;
   }
 
-  /** Makes introspection of this token answer with this status. */
+  /** Makes introspection of this token return this status. */
   rejects(token: string, status: number): void {
     this.rejected.set(keepSecret(token), status);
   }
@@ -231,7 +231,7 @@ export class Issuer {
     if (traceparent !== undefined) this.traceparents.push(String(traceparent));
     this.requests.push({ endpoint, method: request.method ?? '', authorization, body });
     if (endpoint === 'other') return send(response, 404, {});
-    // As the Kubernetes API server does.
+    // Behaves like the Kubernetes API server.
     if (endpoint === 'jwks' && !/jwk-set\+json|\*\/\*/.test(accept)) return send(response, 406, {});
     if (endpoint !== 'discovery' && !this.admits(endpoint, authorization)) return send(response, 401, {});
     const status = this.rejected.get(new URLSearchParams(body).get('token') ?? '');

@@ -97,7 +97,7 @@ export class KubernetesApi {
     writeFileSync(this.kubeconfig, aKubeconfig({ cluster: { server, ca }, user: { token } }));
   }
 
-  /** Creates or replaces the object. Annotations are named without their prefix. */
+  /** Creates or replaces the object. Annotations are given without their prefix. */
   put(kind: Kind, place: string, annotations: Record<string, string>, spec: Document = {}): void {
     this.storage.put(kind, place, annotations, spec);
   }

@@ -30,13 +30,13 @@ export class KubernetesStorage {
 
   constructor(private readonly onChange: (change: Change) => void) {}
 
-  /** Creates or replaces the object. Annotations are named without their prefix. */
+  /** Creates or replaces the object. Annotations are given without their prefix. */
   put(kind: Kind, place: string, annotations: Record<string, string>, spec: Document): void {
     const [namespace = '', name = ''] = place.split('/');
     const plural = PLURALS[kind];
     const before = this.of(plural).get(place);
     const prefixed = Object.entries(annotations).map(([key, value]) => [`${GROUP}/${key}`, value]);
-    // Like a real API server, omits kind and apiVersion of listed objects.
+    // Omits kind and apiVersion of listed objects, like a real API server.
     const object: ClusterObject = {
       metadata: {
         namespace,

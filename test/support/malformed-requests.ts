@@ -66,7 +66,7 @@ export interface MalformedRequest {
   body?: string;
 }
 
-/** Below a registry an unsupported write is 501, elsewhere an unsupported method is 405. */
+/** An unsupported write is 501 below a registry; elsewhere an unsupported method is 405. */
 function statusOf(method: string, path: string): 405 | 501 {
   if (path.startsWith('/registry/') && ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method)) return 501;
   return 405;
@@ -122,7 +122,7 @@ export const MALFORMED: readonly MalformedRequest[] = [
   })),
 ];
 
-/** A name, the bytes to send, and the status of the answer. */
+/** A name, the bytes to send, and the status of the response. */
 export const MALFORMED_BYTES: readonly [string, string, number][] = [
   ['not HTTP', 'hello\r\n\r\n', 400],
   ['TLS ClientHello', '\x16\x03\x01\x02\x00\x01\x00', 400],

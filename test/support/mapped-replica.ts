@@ -13,8 +13,7 @@ const MAPPING = {
 };
 
 /**
- * A service and a replica whose providers map claims: requests with a token go to both and must get the same
- * answer.
+ * A service and a replica whose providers map claims: requests with a token go to both and must get the same response.
  */
 export function alsoWithMappedClaims(service: ServiceUnderTest): ServiceUnderTest {
   const replica: { service?: ServiceUnderTest } = {};

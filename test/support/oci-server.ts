@@ -21,7 +21,7 @@ export class OciServer {
   realm: (() => string) | undefined;
   /** The only account that may pull; if absent, anybody may. */
   account: { readonly username: string; readonly password: string } | undefined;
-  /** Where requests for blobs are redirected; if absent, they are not. */
+  /** The target to which requests for blobs are redirected; if absent, they are not redirected. */
   blobsAt: string | undefined;
   private readonly blobs = new Map<string, Buffer>();
   private readonly manifests = new Map<string, Buffer>();

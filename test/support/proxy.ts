@@ -42,7 +42,7 @@ export class Proxy {
     return `127.0.0.1:${portOf(this.server)}`;
   }
 
-  /** The URL as an environment variable names it. */
+  /** The URL as written in an environment variable. */
   get url(): string {
     const { username = '', password = '' } = this.account ?? {};
     const [user, secret] = [username, password].map(encodeURIComponent);

@@ -2,7 +2,7 @@
 export class Random {
   constructor(private state: number) {}
 
-  /** From 0 (inclusive) to 1 (exclusive). */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   next(): number {
     this.state = (this.state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
@@ -43,7 +43,7 @@ export class Random {
       .map(({ one }) => one);
   }
 
-  /** An independent generator determined by the seed and the name alone. */
+  /** An independent generator determined only by the seed and the name. */
   fork(name: string): Random {
     let hash = this.state;
     for (let at = 0; at < name.length; at += 1) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);

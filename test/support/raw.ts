@@ -1,8 +1,6 @@
 import { connect } from 'node:net';
 
-/**
- * Sends raw bytes, for requests that no HTTP client would send, and reads until the peer has answered or closed.
- */
+/** Sends raw bytes, for requests that no HTTP client would send, and reads until the peer has responded or closed. */
 export function sendRaw(port: number, bytes: string | Buffer, patienceMs = 20_000): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');

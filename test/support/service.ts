@@ -240,9 +240,7 @@ export class ServiceUnderTest extends Sender {
     await this.writeFile(name, declared);
   }
 
-  /**
-   * Runs the source now, as if its interval were over; resolves when the run has ended, whatever its status.
-   */
+  /** Runs the source now, as if its interval were over; resolves when the run has ended with any status. */
   async synced(name: string): Promise<SourceReport> {
     let before: { at: Date } | undefined;
     for (;;) {

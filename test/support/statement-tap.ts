@@ -25,7 +25,7 @@ export class StatementTap {
       const asked = new FrontendMessages((statement) => {
         this.statements.push(statement);
         if (this.heldText === undefined || !statement.includes(this.heldText)) return;
-        // Without a destination, it pauses.
+        // It pauses without a destination.
         database.unpipe(client);
         this.held.set(database, client);
       });
@@ -57,7 +57,7 @@ export class StatementTap {
 
   /**
    * PostgreSQL keeps executing, but results of statements that contain this text are withheld until `release`. Other
-   * statements, and new connections, are answered.
+   * statements, and new connections, get responses.
    */
   hold(text: string): void {
     this.heldText = text;

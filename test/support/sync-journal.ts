@@ -48,7 +48,7 @@ export class SyncJournal {
     return row;
   }
 
-  /** Makes sources due now, like a manual sync: the named ones, or each with this probability. */
+  /** Makes sources due now, like a manual sync: the given ones, or each with this probability. */
   async press(which: number | readonly string[]): Promise<void> {
     const [part, names] = typeof which === 'number' ? [which, null] : [1, which];
     await this.database.query(

@@ -23,7 +23,7 @@ interface Habits {
   /** The key of the cursor, and whether `metadata.count` is present. */
   cursorKey?: 'nextCursor' | 'next_cursor';
   perPage?: number;
-  /** The skill list has every version, oldest first; a skill's versions end after 30, whatever the cursor. */
+  /** The skill list has every version, oldest first; a skill's versions end after 30, even with a cursor. */
   skills?: 'every-version';
   /** Replaces the text of the skill list. */
   skillsText?: string;
@@ -215,7 +215,7 @@ export class UpstreamRegistry {
   }
 }
 
-// As in the official registry: semver wins over other versions, which are ordered by publication time.
+// Follows the official registry: semver wins over other versions, which are ordered by publication time.
 function latestOf(items: readonly Item[], names: ReadonlySet<unknown>): Map<unknown, Item> {
   const latest = new Map<unknown, Item>();
   for (const item of items) {

@@ -111,7 +111,7 @@ class Scan {
   private readonly first: FoundPlace[] = [];
   private readonly types = new Map<string, number>();
   private readonly kinds = new Map<Kind, number>();
-  /** For each word, how often each correction was found. */
+  /** How often each correction was found, for each word. */
   private readonly corrections: readonly Map<string, number>[];
   private readonly matcher: Matcher;
 
@@ -246,7 +246,7 @@ async function facetOf(counts: ReadonlyMap<string, number>, inSteps: InSteps): P
 /** A range of the names in a list with a search text. */
 export interface ListPart {
   readonly type: EntryType;
-  /** In lower case. */
+  /** The search text in lower case. */
   readonly search: string;
   /** Name at which the range begins; null for the first. */
   readonly name: string | null;
@@ -262,7 +262,7 @@ export interface ListedNames {
   readonly isLast: boolean;
 }
 
-/** Finds the names that a list with a search text may show. Parameters as for `scanEntries`. */
+/** Finds the names that a list with a search text may show. Has the same parameters as `scanEntries`. */
 export async function scanNames(
   entries: readonly IndexedEntry[],
   sight: Sight,

@@ -77,7 +77,7 @@ export interface LatestRow extends EntryKey {
 export interface IndexedEntry extends EntryKey {
   readonly claimSetId: number;
   readonly isShown: boolean;
-  /** Whether it sorts after others of equal relevance. */
+  /** Whether the entry sorts after others of equal relevance. */
   readonly isRetired: boolean;
   readonly isInstallable: boolean;
   readonly updated: number;

@@ -17,11 +17,11 @@ it.each([
     ],
   ],
   ['pad', [{ in: 'member', text: 'left-pad' }]],
-  // In the name, the title or nowhere but the description.
+  // The words are in the name, in the title or only in the description.
   ['board', undefined],
   ['issues', undefined],
   ['other', undefined],
-  // The namespace is not what was found.
+  // The query does not match the namespace.
   ['acme', undefined],
   ['io.acme/board', undefined],
   ['', undefined],

@@ -89,7 +89,7 @@ describe('a query finds an entry', () => {
     ['amazon', { title: 'AWS tools' }, [2, 0]],
     ['javascript', { title: 'JSON' }, null],
     ['js', { title: 'JSON' }, [2, 1]],
-    // Nothing to find.
+    // The query has nothing to find.
     ['', {}, [0, 0]],
   ])('%s in %j: %j', (q, given, expected) => {
     expect(matched(q, given)).toEqual(expected);

@@ -31,7 +31,7 @@ export interface Tolerance {
 
 /** Compares entries with a query. */
 export class Matcher {
-  /** With `corrects`, the corrected words of the last entry that matched; undefined for words found as typed. */
+  /** The corrected words of the last entry that matched, if `corrects` is set; undefined for words found as typed. */
   readonly corrected: (string | undefined)[] = [];
   private entry: IndexedEntry | undefined;
   /** The best occurrence of a word in each section. */
@@ -120,8 +120,8 @@ export class Matcher {
   }
 
   /**
-   * Whether further occurrences may change the relevance: not after a whole word in name or title, nor for a one-word
-   * query found there.
+   * Whether further occurrences may change the relevance. They cannot after a whole word in name or title, or for a
+   * one-word query found there.
    */
   private get needsOthers(): boolean {
     const head = this.best[SECTIONS.head];

@@ -20,14 +20,14 @@ import type { EntryKey, LatestRow } from './indexed-entry.js';
 /** If an entry's versions have longer texts, lists search them in the database. */
 const MAX_TEXT_BYTES = 8_192;
 const ROWS_PER_FETCH = 500;
-/** Maximum number of documents summarized at once. */
+/** Maximum number of documents summarized in one batch. */
 const DOCUMENTS_PER_BATCH = 250;
 
 /** The revision up to which an index has read a source; -1 before the first read. */
 export interface IndexedRevision {
   readonly id: number;
   readonly revision: number;
-  /** By the database's clock. */
+  /** Time on the database's clock. */
   readonly readAt: string;
 }
 

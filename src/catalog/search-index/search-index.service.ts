@@ -43,7 +43,7 @@ const BEING_PREPARED = 'The server is preparing this registry for searches: try 
 
 interface IndexedSource extends IndexedRevision {
   bytes: number;
-  /** By `performance.now()`. */
+  /** Time on the `performance.now()` clock. */
   usedAt: number;
 }
 
@@ -54,7 +54,7 @@ interface Changes {
   /** Whether every entry could be read; if not, they must be read again. */
   readonly isComplete: boolean;
   readonly states: readonly ReadRevision[];
-  /** In the order of the index. */
+  /** The changes in the order of the index. */
   readonly changes: readonly Change[];
 }
 

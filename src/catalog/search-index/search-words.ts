@@ -130,10 +130,10 @@ export function findForm(text: string, { text: form, worst }: Form, found: Found
 }
 
 /**
- * Like `findForm`, but for words that equal the form, or begin with it, except for one letter that is wrong, missing,
- * extra or swapped with its neighbor. They must not be much longer: `postgers` finds `postgresql`, but `slack` does not
- * find `stacklok`. One error leaves the first or the second half of the form intact, so only places where either occurs
- * are compared.
+ * Works like `findForm`, but finds words that equal the form, or begin with it, except for one letter that is wrong,
+ * missing, extra or swapped with its neighbor. They must not be much longer: `postgers` finds `postgresql`, but `slack`
+ * does not find `stacklok`. One error leaves the first or the second half of the form intact, so only places where
+ * either occurs are compared.
  */
 export function findCorrected(text: string, { text: form }: Form, found: Found): void {
   if (form.length < MIN_CORRECTED) return;

@@ -185,7 +185,7 @@ export async function runningServer(
 const STOP_TIMEOUT_MS = 12_000;
 
 /**
- * Stops a PostgreSQL server that survived a `kill -9` of this server. This happens if the guard was killed too. The
+ * Stops a PostgreSQL server that survived a `kill -9` of this server. This happens if the guard was also killed. The
  * caller must hold the directory's lock.
  *
  * @returns the process id that a dead PostgreSQL server left in the directory, if any. By now it may belong to a

@@ -111,7 +111,8 @@ function* candidates(owner: { uid: number; gid: number } | undefined): Generator
   const user = owner ? undefined : (named('postgres') ?? named('nobody'));
   if (owner && owner.uid !== 0) yield { identity: { uid: owner.uid, gid: owner.gid }, wrapper: [] };
   else if (user) yield { identity: { uid: Number(user[2]), gid: Number(user[3]) }, wrapper: [] };
-  // For directories that only root can enter: in a user namespace the process is not root but keeps root's file access.
+  // Uses a user namespace for directories that only root can enter: the process is not root there but keeps root's file
+  // access.
   yield { identity: {}, wrapper: ['unshare', '-U'] };
 }
 
@@ -226,7 +227,7 @@ export async function runPostgres(
   return { connection, pid: server.pid ?? 0, exited, stop };
 }
 
-/** With less free space than this, a file system counts as full. */
+/** A file system with less free space than this counts as full. */
 const FULL_BYTES = 64 * 1024;
 
 function isFull(directory: string): boolean {

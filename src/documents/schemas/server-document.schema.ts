@@ -54,7 +54,7 @@ const packageTransport = {
   type: 'object',
   required: ['type'],
   properties: { type: { enum: ['stdio', 'streamable-http', 'sse'] } },
-  // For an unknown type, an error about a missing URL would be misleading.
+  // An error about a missing URL would be misleading for an unknown type.
   if: { required: ['type'], properties: { type: { enum: ['streamable-http', 'sse'] } } },
   then: overHttp,
 } as const;
@@ -110,7 +110,7 @@ const packageSchema = {
  * The rules for a server document, based on the server schema of 2025-12-11
  * (https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json). Unknown keys are allowed. The
  * formats, in `DOCUMENT_FORMATS`, are stricter than in that schema. Two keywords are our own, for messages: `rule`
- * describes a pattern in words, and `of` names the object whose `type` requires the keys.
+ * describes a pattern in words, and `of` is the object whose `type` requires the keys.
  */
 export const serverDocumentSchema = {
   type: 'object',

@@ -90,8 +90,8 @@ export class EntryWriter {
   ) {}
 
   /**
-   * Makes the entries of a source match `incoming`, as far as they fit their limits: deletes missing versions, leaves
-   * unchanged versions alone, and elects the latest version of every changed entry.
+   * Makes the entries of a source match `incoming`, as far as they fit their limits: deletes missing versions, does not
+   * write unchanged versions, and elects the latest version of every changed entry.
    *
    * @param keepsUntilAdmitted whether an entry's versions stay while every incoming version of it is held; for sources
    *   whose entries have a single version, which replaces the previous one.
@@ -115,8 +115,8 @@ export class EntryWriter {
   }
 
   /**
-   * Writes the versions in `changed`, removes any existing versions in `gone`, and leaves the source's other versions
-   * alone, unless newer ones leave no room for them.
+   * Writes the versions in `changed`, removes any existing versions in `gone`, and keeps the source's other versions,
+   * unless newer ones leave no room for them.
    */
   async applyChanges(
     manager: EntityManager,
@@ -141,9 +141,9 @@ export class EntryWriter {
   }
 
   /**
-   * Like `replaceAll`, but for entries with their own claims, which are updated too.
+   * Works like `replaceAll`, but for entries with their own claims, which it also updates.
    *
-   * @param scope the entries to replace; all others are left alone.
+   * @param scope the entries to replace; all others stay unchanged.
    */
   async replaceLabeled(
     manager: EntityManager,

@@ -236,7 +236,7 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
     .addTag('webhooks', 'The admin API: the delivery of audit events')
     .build();
   const document = SwaggerModule.createDocument(app, config, { autoTagControllers: false });
-  // Without `servers`, clients use the origin of the document.
+  // Clients use the origin of the document, because it has no `servers`.
   delete document.servers;
   document.paths = pathsOf(document, (path) => !ALIAS_PATH.test(path));
   stateRules(document);
@@ -247,7 +247,7 @@ export function describeApi(app: NestExpressApplication, { version, oauth }: Des
   return document;
 }
 
-/** For clients of MCP protocol 2026-07-28, the errors of a message are JSON-RPC errors. */
+/** Clients of MCP protocol 2026-07-28 get the errors of a message as JSON-RPC errors. */
 function describeMcpErrors({ paths }: OpenAPIObject): void {
   const { responses = {} } = paths['/registry/{registry}/mcp']?.post ?? {};
   for (const refused of [responses['400'], responses['404']]) {

@@ -33,7 +33,8 @@ export function stateRules(document: OpenAPIObject): void {
   for (const schema of Object.values(schemas)) if ('properties' in schema) putTypeFirst(schema.properties);
   schemas['ClaimValue'] = CLAIM_VALUE_SCHEMA;
   divide(schemas, 'PublishBody', ENTRY_TYPE_NAMES);
-  // Not split: the web UI builds its forms from the properties, and a GET returns all kinds in one schema.
+  // This schema is not split: the web UI builds its forms from the properties, and a GET returns all kinds in one
+  // schema.
   (schemas['SourceSettings'] as Schema).oneOf = SOURCE_KINDS.map((kind) => ({ required: [kind] }));
   const bodies = Object.values(document.paths).flatMap((operations: object) =>
     Object.values(operations as Record<string, { requestBody?: object }>).map(

@@ -12,7 +12,7 @@ import { SourceFiles } from './source-files.js';
 
 /** Timeout for downloading a file. */
 const URL_TIMEOUT_MS = 60_000;
-/** While its chunks are concatenated, a body takes up twice its size in memory. */
+/** A body takes up twice its size in memory while its chunks are concatenated. */
 const COPIES = 2;
 
 /** Fetches sources of kind file: a local file or a URL. */

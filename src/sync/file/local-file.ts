@@ -35,10 +35,10 @@ interface ReadFileOptions {
  * Reads a regular file of at most `maxBytes`, by default 64 MiB (reference/sources). Reads and hashes it in chunks, so that a
  * large file does not block the event loop.
  *
- * @throws FetchError naming the path and the cause.
+ * @throws FetchError with the path and the cause.
  */
 export async function readLocalFile(path: string, options: ReadFileOptions = {}): Promise<LocalFile> {
-  // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+  // Opening a named pipe would wait for a writer without O_NONBLOCK.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
     (error: NodeJS.ErrnoException) => {
       throw new FetchError(`${path} could not be opened: ${reasonOf(error)}`);

@@ -17,7 +17,7 @@ interface FileSource extends ReadingSource {
 }
 
 /**
- * Reads the files named in a source's settings, if the source may read them (reference/sources). Each run checks permission
+ * Reads the files in a source's settings, if the source may read them (reference/sources). Each run checks permission
  * again, because settings and files may change.
  */
 @Injectable()

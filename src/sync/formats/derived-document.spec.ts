@@ -11,7 +11,7 @@ const made = (...statedBy: unknown[]) =>
   });
 
 describe('the document of a plugin', () => {
-  it('has what the manifest or else the entry states, and the location of the files', () => {
+  it('has the values in the manifest, otherwise those in the entry, and the location of the files', () => {
     const manifest = { name: 'x', displayName: 'Code Review', author: 'Ada', keywords: ['git', 'git', 7] };
     const entry = {
       ...{ displayName: 'other', description: 'Reviews code', license: 'MIT', homepage: 'https://a.example' },

@@ -11,7 +11,7 @@ const MAX_TAG = 100;
 /** Number of digits of a tree's or commit's ID that form a version. */
 const VERSION_DIGITS = 12;
 
-/** Where the package of a document is. */
+/** The location of a document's package. */
 interface GitPackage {
   readonly url: string;
   readonly commit?: string;

@@ -9,7 +9,7 @@ export const MAX_DERIVED = 10_000;
 
 export const NAME_TAKEN = 'an earlier one has this name';
 
-/** Where a skill or plugin is in its source. */
+/** The location of a skill or plugin in its source. */
 interface Place {
   readonly index: number;
   /** Shown before the reasons if the document is skipped. */

@@ -71,7 +71,7 @@ function foreignFormat(text: Buffer, first: ReadonlyMap<string, string>): string
   return configuresClient(text) ? `The file is ${CLIENT_CONFIGURATION}` : LEGACY_FORMAT;
 }
 
-/** Also applies to repositories. */
+/** Also used for repositories. */
 export const CLIENT_CONFIGURATION =
   'the configuration of a client (mcp.json), which says how one person starts servers. ' +
   'Write a server.json for each server, and put them in a list';

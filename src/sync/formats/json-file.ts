@@ -36,7 +36,7 @@ export function readJsonFile(
   const text = jsonText(bytes);
   // The registry reader reports what is wrong with a file that fits no format.
   const format = settings.format ?? findFormat(text) ?? 'registry';
-  if (format === 'skills') throw new FormatError('Skills are folders, and this is a file: name a folder');
+  if (format === 'skills') throw new FormatError('Skills are folders, and this is a file: specify a folder');
   const validator = new EntryValidator(settings.filter, {
     memory,
     onEntry,

@@ -145,7 +145,7 @@ describe('a plugin that its entry defines', () => {
     ]);
   });
 
-  it('has everything, if the listed folder is the plugin', () => {
+  it('has all files if the listed folder is the plugin', () => {
     expect(lax({ skills: ['./'] }).only).toEqual(PATHS);
   });
 });

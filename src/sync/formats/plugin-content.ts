@@ -43,7 +43,7 @@ export interface PluginContent {
   readonly manifest: string;
 }
 
-/** Whether the marketplace alone defines the plugin. */
+/** Whether only the marketplace defines the plugin. */
 export function isDefinedByEntry(entry: Readonly<Record<string, unknown>>): boolean {
   return entry['strict'] === false;
 }
@@ -180,6 +180,6 @@ export function configuredFiles(configuration: unknown): string[] {
 }
 
 function textOf(manifest: object): string {
-  // Without indentation, which would make a nested manifest a hundred times as long.
+  // Omits indentation, which would make a nested manifest a hundred times as long.
   return `${JSON.stringify(manifest)}\n`;
 }

@@ -111,7 +111,7 @@ describe('a source that is not read', () => {
     }),
   );
 
-  it('is a path, if there is no repository around the file', () => {
+  it('is a path, if the file is not in a repository', () => {
     const file = placeOfMarketplace('marketplace.json', {}, null);
     expect(pluginSourceOf('./a', file)).toMatchObject({
       kind: 'none',

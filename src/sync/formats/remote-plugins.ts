@@ -4,13 +4,14 @@ import type { PluginEntry, RemotePlugin } from './plugin-sources.js';
 import type { DerivedRead } from './source-content.js';
 
 /**
- * Maximum number of tags and branches that one sync looks up in other repositories, how many at once, and for how long.
+ * Maximum number of tags and branches that one sync looks up in other repositories, how many at a time, and for how
+ * long.
  */
 const MAX_REFS = 200;
 const REFS_AT_ONCE = 4;
 const REFS_MS = 60_000;
 
-/** The plugins of a marketplace that are in other repositories. Their manifests are not read. */
+/** Plugins that a marketplace lists from other repositories. A sync does not read their manifests. */
 export class RemotePlugins {
   /**
    * The commit of each tag or branch, or the reason why it is unknown; null if content may not be fetched from its

@@ -27,7 +27,7 @@ type Found =
  * Finds what a source reads: the configured file or folder, or else the first known one in the repository
  * (reference/sources).
  *
- * @param named the setting `format`.
+ * @param named the `format` setting.
  * @throws FormatError if there is nothing to read.
  * @throws FetchError
  */
@@ -38,7 +38,7 @@ export async function findInRepository(
 ): Promise<Found> {
   const at = await entryAt(tree, posix.normalize(path ?? '.').replace(/^\.$|\/$/g, ''));
   if (at.kind === 'file' && named === 'skills')
-    throw refusal(tree, `${at.path} is a file`, 'skills are folders: name a folder');
+    throw refusal(tree, `${at.path} is a file`, 'skills are folders: specify a folder');
   if (at.kind === 'file')
     return named === 'marketplace'
       ? { reads: 'folder', at, format: named }
@@ -59,7 +59,7 @@ export async function findInRepository(
 async function entryAt(tree: RepositoryTree, path: string): Promise<TreeEntry> {
   const entry = await tree.find(path);
   if (!entry) throw refusal(tree, `there is no file ${path}`);
-  if (entry.kind === 'link') throw refusal(tree, `${path} is a symbolic link`, 'name the file itself');
+  if (entry.kind === 'link') throw refusal(tree, `${path} is a symbolic link`, 'specify the file itself');
   if (entry.kind === 'submodule')
     throw refusal(tree, `${path} is a submodule`, 'submodules are not supported');
   return entry;

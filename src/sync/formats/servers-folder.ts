@@ -24,7 +24,9 @@ export const readServersFolder: FolderReader = async ({ tree, at, filter, memory
   await tree.list(at.path, (entry) => {
     if (entry.kind !== 'file' || !mayBeServer(entry.path, at.path)) return;
     if (files.push(entry) > MAX_SERVER_FILES)
-      throw new FormatError(`The folder has more than ${MAX_SERVER_FILES} server files: name a smaller one`);
+      throw new FormatError(
+        `The folder has more than ${MAX_SERVER_FILES} server files: choose a smaller one`,
+      );
   });
   const validator = new EntryValidator(filter, {
     memory,

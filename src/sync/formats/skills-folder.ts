@@ -80,7 +80,7 @@ async function skillFilesIn({ tree, at, memory }: FolderRead): Promise<Map<strin
   const skills = new Map<string, TreeEntry>();
   for (const [folder, file] of sorted) if (!isInside(folder, skills)) skills.set(folder, file);
   if (skills.size > MAX_DERIVED)
-    throw new FormatError(`There are more than ${MAX_DERIVED} skills: name a folder with fewer in git.path`);
+    throw new FormatError(`There are more than ${MAX_DERIVED} skills: set git.path to a folder with fewer`);
   return skills;
 }
 

@@ -168,7 +168,7 @@ export async function collectObjects(
   return collected;
 }
 
-/** Adds the versions that the writer refused. Their objects are tried again with each write, so they stay listed. */
+/** Adds the versions that the writer refused. Each write tries their objects again, so they stay listed. */
 export function withRefused(
   collected: CollectedObjects,
   refused: readonly RefusedVersion[],

@@ -131,12 +131,12 @@ describe('an exported object', () => {
     });
   });
 
-  it('has the kind of its resource, whatever its own `kind` is', () =>
+  it('gets its kind from the resource, not from its own `kind`', () =>
     expect(extensionOf({ ...anObject(), kind: '' })).toMatchObject({
       metadata: { kubernetes: { kind: 'MCPServer' } },
     }));
 
-  it('becomes an entry in every phase, ready or not', () => {
+  it('becomes an entry in every phase, even if it is not ready', () => {
     const object = {
       ...anObject({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
       status: { phase: 'Failed' },
@@ -304,7 +304,7 @@ describe('an object that is skipped', () => {
   it('with a name that is too long for an entry', () =>
     expect(reasonsOf(anObject({}, {}, { name: 'n'.repeat(200) }))).toMatch(/name: has 223 characters/));
 
-  it('is reported with all reasons, its name and its version', () => {
+  it('is reported with its name, its version and all reasons', () => {
     const found = readObject(
       MCP_SERVER,
       anObject({ 'registry-url': undefined, 'authz-claims': '5', 'registry-version': '2.0.0' }),

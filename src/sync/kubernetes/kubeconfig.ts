@@ -65,7 +65,7 @@ export class Kubeconfig {
     if (credentials) this.executed = null;
   }
 
-  // As in kubectl, a token file takes precedence over a token, and both take precedence over a command.
+  // A token file takes precedence over a token, and both take precedence over a command, as in kubectl.
   private async credentials({
     cluster,
     user,
@@ -112,7 +112,7 @@ function load(files: readonly string[]): LoadedKubeconfig {
   const paths = files.length === 0 && !isInPod && existsSync(home) ? [home] : files;
   const config = new (client().KubeConfig)();
   const found = paths.filter((path) => existsSync(path)).map(readKubeconfig);
-  // The client uses the first entry of a name, as kubectl does.
+  // The client uses the first entry with a name, like kubectl.
   if (found.length > 0)
     config.loadFromOptions({
       clusters: found.flatMap((file) => file.config.clusters),
@@ -126,10 +126,10 @@ function load(files: readonly string[]): LoadedKubeconfig {
   else
     throw new ClusterError(
       'No cluster is configured: the server does not run in a pod with a service account, and neither ' +
-        'REGISTRY_KUBECONFIG nor KUBECONFIG names a file',
+        'REGISTRY_KUBECONFIG nor KUBECONFIG points to a file',
     );
   const cluster = config.getCurrentCluster();
-  if (!cluster?.server) throw new ClusterError('The kubeconfig has no current context that names a cluster');
+  if (!cluster?.server) throw new ClusterError('The kubeconfig has no current context with a cluster');
   const user = config.getCurrentUser() ?? { name: 'anonymous' };
   const file = found.find(({ config: { users } }) => users.some(({ name }) => name === user.name));
   const written = file?.users.find((entry) => member(entry, 'name') === user.name);

@@ -15,8 +15,8 @@ import { type KubernetesClient, type WatchEvent, watchError, watchEvents } from 
 /** Objects per page. They have up to 1.5 MiB each, and parsing a page must not block the event loop. */
 const PAGE = 10;
 /**
- * Duration of a watch, before a random spread that prevents all watches from restarting at once. The API server checks
- * permissions only when a watch begins, so a revoked permission can go unnoticed for this long.
+ * Duration of a watch, before a random spread that prevents all watches from restarting simultaneously. The API server
+ * checks permissions only when a watch begins, so a revoked permission can go unnoticed for this long.
  */
 const WATCH_S = 30;
 const WATCH_SPREAD_S = 20;

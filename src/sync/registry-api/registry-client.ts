@@ -34,7 +34,7 @@ export const ROUNDING_MS = 60 * 60 * 1_000;
 /** Later than any update. */
 const FAR_FUTURE = '9999-01-01T00:00:00Z';
 
-/** The upstream responded with a status other than 200. */
+/** The upstream responded with a status that is not 200. */
 class StatusError extends FetchError {
   constructor(
     readonly status: number,

@@ -44,9 +44,9 @@ export interface UpstreamVersion {
   readonly bytes: number;
   /** The upstream's `updatedAt` in milliseconds; null if absent. */
   readonly updatedAt: number | null;
-  /** In a list without envelopes: the path of its name, relative to the list; null if it has no valid name. */
+  /** The path of the item's name, relative to the list, in a list without envelopes; null if it has no valid name. */
   readonly path: string | null;
-  /** In a list without envelopes: equal for equal versions. */
+  /** A key that equal versions share, in a list without envelopes. */
   readonly key: string;
 }
 

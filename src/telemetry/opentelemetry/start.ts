@@ -134,7 +134,8 @@ async function startTraces(
   if (!traces) return null;
   const provider = new NodeTracerProvider({
     resource,
-    // By default the provider reads OTEL_TRACES_SAMPLER. Sampled traces of callers are continued (reference/configuration).
+    // The provider would otherwise read OTEL_TRACES_SAMPLER. Sampled traces of callers are continued
+    // (reference/configuration).
     ...(sampleRatio === null
       ? {}
       : { sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampleRatio) }) }),
@@ -156,7 +157,7 @@ async function startTraces(
       propagator,
     }),
   });
-  // Instrumentation hooks into require(). Once a module has been required, ES modules get its patched classes too.
+  // Instrumentation hooks into require(). Once a module has been required, even ES modules get its patched classes.
   const require = createRequire(import.meta.url);
   for (const name of ['http', 'pg']) require(name);
   useTracing(spanTracing(provider.getTracer('registry-server')));
@@ -217,7 +218,7 @@ export function instrumentations({ traceparentHosts, propagator }: Choices): Ins
     }),
     new PgInstrumentation({
       requireParentSpan: true,
-      // By default the span is named after the prepared statement, whose name is a hash.
+      // The span would otherwise get the name of the prepared statement, which is a hash.
       requestHook: (span, { query, connection }) => {
         if (!span.isRecording()) return;
         const [operation = ''] = /[a-z]+/i.exec(query.text) ?? [];

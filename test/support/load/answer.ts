@@ -19,7 +19,7 @@ export class Answer {
     return this.summarise(ask === 'version', type === 'server');
   }
 
-  /** Where the next page begins, if any. */
+  /** The beginning of the next page, if any. */
   next(): { name: string; version: string; cursor: string } | undefined {
     const { servers, metadata } = this.json as {
       servers?: { server: { name: string; version: string } }[];

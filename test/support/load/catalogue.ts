@@ -43,7 +43,7 @@ export const LABELS: readonly Claims[] = [
   { tier: '1' },
 ];
 
-/** Claims for file sources; with each, callers other than super-admins see the entries too. */
+/** Claims for file sources; each lets callers who are not super-admins see the entries. */
 export const FILE_LABELS: readonly Claims[] = [
   { org: 'acme', team: 'platform' },
   { org: 'acme' },

@@ -34,7 +34,7 @@ export function claimsTimeKey(source: string, { type, name }: Pick<Entry, 'type'
   return `${source} ${type} ${name}`;
 }
 
-/** Bounds the state: memory must stay flat. */
+/** Bounds the state, because memory must stay flat. */
 const MAX_VERSIONS = 6;
 
 /** A change that is valid in this state. Half of them publish. */
@@ -162,7 +162,7 @@ function relabelSource(state: ModelState, random: Random): Change {
   };
 }
 
-/** The directory of the file sources, named in the services' configuration. */
+/** The directory of the file sources in the services' configuration. */
 export const files = { root: '' };
 
 /** Creates a file source, or changes its claims. */

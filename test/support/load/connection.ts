@@ -6,7 +6,7 @@ export interface Received {
   readonly status: number;
   readonly etag: string | undefined;
   readonly answer: Answer;
-  /** Milliseconds of one clock for all connections. */
+  /** Milliseconds on a clock shared by all connections. */
   readonly began: number;
   readonly ended: number;
 }

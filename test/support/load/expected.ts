@@ -16,7 +16,7 @@ interface Row {
 const SERVERS_PER_PAGE = 30;
 const SKILLS_PER_PAGE = 50;
 
-/** The reference model's answer to callers of this sort in this state, as an `Answer.summary`. */
+/** The reference model's response to callers of this sort in this state, as an `Answer.summary`. */
 export function expected(state: ModelState, sort: number, question: LoadQuestion): string {
   const shown = rows(state, sort, question);
   if (typeof shown === 'string') return shown;

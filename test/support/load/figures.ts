@@ -14,7 +14,7 @@ export interface Times {
   readonly p99: number;
 }
 
-/** Durations of reads: all, those answered with 304, and the others by kind. */
+/** Durations of reads: all, those with a 304, and the others by kind. */
 export function timesOf(reads: readonly Read[]): Times[] {
   const kinds = new Map<string, number[]>();
   for (const { question, status, began, ended } of reads) {

@@ -29,7 +29,7 @@ const REMEMBERED = 8;
 /** Reads as clients do: one request at a time, revalidating cached responses and following cursors. */
 export class Reading {
   private readonly known = new Map<Reader, Remembered[]>();
-  /** By path: the last response any reader got. */
+  /** The last response that any reader got, by path. */
   private readonly lastByPath = new Map<string, Remembered>();
 
   /**

@@ -66,7 +66,7 @@ export class Watch {
     if (this.failure !== undefined) throw this.failure;
   }
 
-  /** Resolves once each of these resources has answered a request that began after this time. */
+  /** Resolves once each of these resources has responded to a request that began after this time. */
   async allSeenSince(time: number, sights: readonly Sight[]): Promise<void> {
     for (;;) {
       if (this.failure !== undefined) throw this.failure;
@@ -86,7 +86,7 @@ export class Watch {
         token,
         headers,
       });
-      // After a 304, a caller keeps showing the response that came with the ETag.
+      // A caller keeps showing the response that came with the ETag after a 304.
       const marks =
         status === 304 && remembered
           ? remembered.marks

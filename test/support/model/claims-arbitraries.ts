@@ -6,7 +6,7 @@ export const KEYS = ['org', 'team', 'tier'];
 const VALUES = ['a', 'b', '1', 'true'];
 
 /**
- * A single value, or several distinct ones in order: one spelling per meaning, so that answers can be compared
+ * A single value, or several distinct ones in order: one spelling per meaning, so that responses can be compared
  * directly.
  */
 const aLabelValue = fc.oneof(

@@ -82,7 +82,7 @@ async function claimsOf(replica: Replica, token: string | null): Promise<{ claim
   return { claims: status === 200 ? (JSON.parse(text) as { claims: Held }).claims : {} };
 }
 
-/** Whether the steps name a different source or version than the consumer API, with and without `include_deleted`. */
+/** Whether the steps report a different source or version than the consumer API, with and without `include_deleted`. */
 async function wrongSteps(
   replica: Replica,
   { question, prefix, expected, token }: Answered,

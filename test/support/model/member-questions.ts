@@ -11,7 +11,7 @@ export function membersPath(question: ConsumerQuestion, prefix: string): string 
   return `${registryPath(question, prefix)}/x/content/${type}/${name}/${version}/members`;
 }
 
-/** Converts the answer for a document to the answer for its members, which name the source in a description. */
+/** Converts the response for a document to the response for its members, whose description contains the source. */
 export function expectedMembers(answer: Answer): Answer {
   if (!('shown' in answer)) return answer;
   const rows = answer.shown as readonly { name: string; from: string }[];

@@ -32,7 +32,7 @@ export interface Setting {
 /** The audiences of the providers that map claims. */
 export const MAPPED = Array.from({ length: 8 }, (_, index) => `mapped-${index}`);
 
-/** In the spelling of the configuration. */
+/** A mapping rule as spelled in the configuration. */
 export interface MappingRule {
   readonly to: string;
   readonly from?: string;
@@ -98,7 +98,7 @@ export interface ConsumerQuestion extends By {
   readonly deleted: boolean;
   /** The key in the path: this registry's, or a wrong one. */
   readonly key?: 'right' | 'wrong' | null;
-  /** Whether the MCP endpoint is asked too, if it has a tool for it. */
+  /** Whether the MCP endpoint is also asked, if it has a tool for it. */
   readonly byTool?: boolean;
 }
 

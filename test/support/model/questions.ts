@@ -3,7 +3,7 @@ import type { Answer, ConsumerQuestion, Question } from './model.js';
 
 type Row = Record<string, unknown>;
 
-/** The path that answers a question. */
+/** The path of the request for a question. */
 export function pathOf(question: Question, prefix: string): string {
   switch (question.ask) {
     case 'me':
@@ -38,7 +38,7 @@ export function registryPath({ of, key }: ConsumerQuestion, prefix: string): str
   return `/registry/${prefix}${of}${withKey}`;
 }
 
-/** The key of a registry, whether configured or not. */
+/** Derives the key of a registry, even if the registry has none configured. */
 export function keyOf(registry: string): string {
   return createHash('sha256').update(registry).digest('base64url');
 }

@@ -1,5 +1,5 @@
-// The reference model of who sees what, as short as possible. It is derived from the specification alone and
-// compared with the API; it imports nothing from src/ and need not be fast.
+// The reference model of who sees what, as short as possible. It is derived only from the specification and compared
+// with the API; it imports nothing from src/ and need not be fast.
 import {
   type AdminQuestion,
   type Answer,
@@ -20,7 +20,7 @@ import {
 } from './model.js';
 import { claimsInOrder } from './questions.js';
 
-/** The API's answer to one of this state's callers. */
+/** The API's response to one of this state's callers. */
 export function answer(state: ModelState, question: Question): Answer {
   const { setting, registries, callers } = state;
   const token = callers[question.by] ?? null;
@@ -39,8 +39,8 @@ export function answer(state: ModelState, question: Question): Answer {
   return administer(state, rights, question);
 }
 
-// reference/access: only mapped claims exist, and `sub` stays; rules with the same `to` add up; values other than
-// strings, numbers, booleans and flat arrays are dropped, and so are values missing from `values`.
+// reference/access: only mapped claims exist, and `sub` stays; rules with the same `to` add up; only strings, numbers,
+// booleans and flat arrays are kept, and only values that `values` contains.
 function mapped(token: Held, rules: readonly MappingRule[]): Held {
   const given = rules.flatMap(({ to, from, values, value, when }) => {
     if (from === undefined) return covers(token, when ?? {}, 'all') ? [[to, String(value)] as const] : [];

@@ -112,8 +112,8 @@ class TenantRequests {
   }
 
   /**
-   * Claims that the tenant may grant, or none at all. Never a subset that the other tenant's callers hold:
-   * resources with those claims are meant for them too.
+   * Claims that the tenant may grant, or none at all. Never a subset that the other tenant's callers hold: resources
+   * with those claims are also meant for them.
    */
   private claims(): unknown {
     const { random } = this;

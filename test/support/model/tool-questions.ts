@@ -4,7 +4,7 @@ import { toolResult, toolCall } from '../mcp.js';
 
 type Row = Record<string, unknown>;
 
-/** Whether the MCP endpoint can answer: it has no tool for deleted versions or all versions of an entry. */
+/** Whether the MCP endpoint supports the question: it has no tool for deleted versions or all versions of an entry. */
 export function isForTool(question: Question): question is ConsumerQuestion {
   return 'byTool' in question && Boolean(question.byTool) && !question.deleted && question.ask !== 'versions';
 }
@@ -19,7 +19,7 @@ export function toolRequest(question: ConsumerQuestion, prefix: string): { path:
   return { path, body: toolCall(`get_${type}`, { ...named, version }) };
 }
 
-/** The model's answer reduced to what a tool returns: names and versions, and in lists only latest versions. */
+/** The model's response reduced to what a tool returns: names and versions, and in lists only latest versions. */
 export function expectedOfTool({ ask, type }: ConsumerQuestion, answer: Answer): Answer {
   if (!('shown' in answer)) return answer;
   const rows = answer.shown as Row[];
@@ -27,7 +27,7 @@ export function expectedOfTool({ ask, type }: ConsumerQuestion, answer: Answer):
   return { status: 200, shown: visible.map(({ name, version }) => ({ name, version })) };
 }
 
-/** A tool's answer in the model's terms. For a missing entry, a tool returns an error result instead of 404. */
+/** A tool's result in the model's terms. For a missing entry, a tool returns an error result instead of 404. */
 export function observedByTool(
   { ask, type }: ConsumerQuestion,
   reply: { status: number; text: string },

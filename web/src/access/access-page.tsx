@@ -33,7 +33,7 @@ function AccessPage({ route }: { route: Route }): JSX.Element {
   const [count, setCount] = useState(0);
   const ask = (to: Question) => {
     const hash = hashOf(['access'], queryOf(to));
-    // Same question: repeat the request, because the result may have changed.
+    // The question is the same: repeat the request, because the result may have changed.
     if (hash === location.hash) setCount(count + 1);
     else navigate(hash);
   };
@@ -117,7 +117,7 @@ function Preview({ question, as }: { question: Question; as: AssumedCaller }): J
   );
 }
 
-/** A page contains its documents under a key named after their type. */
+/** A page contains its documents under a key that depends on their type. */
 function namesOn(page: object): string[] {
   const rows = Object.values(page).find(Array.isArray) ?? [];
   return rows.map((row: unknown) => {

@@ -3,7 +3,7 @@ import { NEW_NAME, parseHash } from '../navigation/route.js';
 /** What a person asks an administrator for. */
 export interface AccessRequest {
   readonly address: string;
-  /** For example `server com.example/weather in the registry acme`. */
+  /** Describes the subject, such as `server com.example/weather in the registry acme`. */
   readonly subject: string;
   /** Name or subject of the person; empty if they are not logged in. */
   readonly person: string;

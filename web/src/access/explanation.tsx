@@ -54,7 +54,7 @@ const STEP_LABELS: Readonly<Record<Step['step'], string>> = {
   name: 'The name is free, or managed by the publisher',
   claims: 'The publisher holds the claims to assign',
   origin: 'It can be changed here',
-  admission: 'Accepted by the rules of review',
+  admission: 'Accepted by the review rules',
 };
 
 /** A source without the entry refuses nothing. */

@@ -28,7 +28,7 @@ interface Props {
   readonly reload: (why: string) => void;
 }
 
-/** Decides on the digest that is shown: if the item's digest has changed, nothing is decided. */
+/** Sends the digest that the reviewer saw, so the server refuses the decision if the item has changed since. */
 export function DecisionForm({ item, isDecidable, reload }: Props): JSX.Element {
   const { me } = useSession();
   const { id, digest, status, publisher, approvals } = item;

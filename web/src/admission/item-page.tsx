@@ -69,7 +69,7 @@ function ItemDetails({ item, isDecidable, reload }: ItemDetailsProps): JSX.Eleme
       <p class="entry-facts">
         {version !== undefined && <UntrustedText text={version} class="break version" />}
         <span class="badge plain">{type}</span>
-        {change && <span class="badge plain">change of {change.claims ? 'claims' : 'status'}</span>}
+        {change && <span class="badge plain">change to {change.claims ? 'claims' : 'status'}</span>}
         <ItemStatusBadge status={status} />
       </p>
       {status === 'held' && (
@@ -131,7 +131,7 @@ function contentText({ status, error }: ContentState): string {
   return error === undefined ? status : `${status}: ${escapeInvisible(error, Infinity)}`;
 }
 
-/** Warns reviewers about what a plugin runs by itself. */
+/** Warns reviewers about programs that a plugin runs without being asked. */
 function Dangers({ members: { hooks = [], executables = [], unreadable = [] } }: { members: Members }) {
   const events = [...new Set(hooks.map(({ event }) => event))];
   const dangers = [
@@ -195,7 +195,7 @@ function MemberChanges({ operations }: { operations: Replaced['diff'] }): JSX.El
   return (
     <>
       <h3>Contains</h3>
-      <pre class="diff" tabIndex={0} role="region" aria-label="Changes of what it contains">
+      <pre class="diff" tabIndex={0} role="region" aria-label="Changes to its contents">
         {changes.map(({ op, path, value }, index) => (
           <DiffText
             key={index}

@@ -190,7 +190,7 @@ function ItemRow({ item }: { item: AdmissionItem }): JSX.Element {
         </a>{' '}
         {version !== undefined && <UntrustedText text={version} class="break version" />}{' '}
         {type !== 'server' && <span class="badge plain">{type}</span>}{' '}
-        {change && <span class="badge plain">change of {change.claims ? 'claims' : 'status'}</span>}{' '}
+        {change && <span class="badge plain">change to {change.claims ? 'claims' : 'status'}</span>}{' '}
         {status !== 'held' && <ItemStatusBadge status={status} />}
       </th>
       <td>

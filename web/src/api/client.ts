@@ -89,7 +89,7 @@ export async function readPages<Page extends ListPage, Item>(
   }
 }
 
-/** Like `unwrap`, with the ETag for a conditional update. */
+/** Works like `unwrap`, and adds the ETag for a conditional update. */
 export async function unwrapWithEtag<T>(
   request: Promise<ApiResponse<T>>,
 ): Promise<{ readonly value: T; readonly etag: string | null }> {

@@ -22,7 +22,7 @@ interface Props {
   readonly reset: () => void;
 }
 
-/** The search results of one registry, beside the filters. */
+/** The search results of one registry, next to the filters. */
 export function CatalogueList({ registry, registries, filter, change, reset }: Props): JSX.Element {
   const scroll = useScrollRestoration(JSON.stringify([registry, filter]));
   const list = useCatalogueList(registry, filter, scroll.count);

@@ -51,7 +51,8 @@ function splitFrontmatter(text: string): readonly [frontmatter: string | undefin
 class Tree {
   readonly nodes: MarkdownNode[] = [];
   /**
-   * Where the content of each open element goes, innermost last. The content of an omitted element goes to its parent.
+   * The targets for the content of each open element, innermost last. The content of an omitted element goes to its
+   * parent.
    */
   private readonly open: MarkdownNode[][] = [];
   isCut = false;

@@ -38,7 +38,7 @@ interface Line {
 }
 
 /**
- * The members of a version; those that start something come first.
+ * The members of a version; members that start something come first.
  *
  * @param registry where to look up the servers; if absent, they are not looked up.
  */

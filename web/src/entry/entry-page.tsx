@@ -280,7 +280,7 @@ function useManaged(type: EntryType, name: string): Query<boolean> {
 }
 
 interface EntryActionsProps extends Pick<EntryDetailsProps, 'registry' | 'type' | 'name'> {
-  /** Whether it is published here, and the caller manages it. */
+  /** Whether the entry is published here and managed by the caller. */
   readonly isManaged: boolean;
 }
 
@@ -290,7 +290,7 @@ function EntryActions({ registry, type, name, isManaged }: EntryActionsProps): J
   const mayAskWho = isOffered(session, 'manageEntries') || isOffered(session, 'manageRegistries');
   const mayAskForOthers = isOffered(session, 'manageRegistries') || isManaged;
   const asked = { registry, type: type === 'server' ? '' : type, entry: name };
-  // A caller without any claims: what they lack is what everybody needs.
+  // Asks about a caller with no claims: the claims missing for them are exactly those the entry requires.
   const question = mayAskForOthers ? { ...asked, as: '{}' } : asked;
   return (
     <p class="buttons entry-actions">

@@ -1,6 +1,6 @@
 import type { Entry } from './install-values.js';
 
-/** Longer URLs are cut off by some systems when they start a program. */
+/** Some systems truncate longer URLs when they launch a program. */
 const MAX_LINK = 2_000;
 
 /**
@@ -39,7 +39,7 @@ function short(link: string): string | undefined {
   return link.length <= MAX_LINK ? link : undefined;
 }
 
-/** Where Claude Code keeps a server: https://code.claude.com/docs/en/mcp#mcp-installation-scopes. */
+/** The places in which Claude Code stores a server: https://code.claude.com/docs/en/mcp#mcp-installation-scopes. */
 export const CLAUDE_SCOPES = {
   user: 'For me, everywhere',
   local: 'For me, in this project',
@@ -142,7 +142,7 @@ function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Where the files of a skill are. */
+/** The location of a skill's files. */
 interface Repository {
   readonly url?: string | undefined;
   readonly ref?: string | undefined;

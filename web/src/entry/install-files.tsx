@@ -14,7 +14,7 @@ import { useClient } from './chosen-client.js';
 import { CLIENT_TITLES } from './clients.js';
 import { commandLine, shortName, skillCommands, toolhiveRegistry } from './install-commands.js';
 
-/** Where each client looks for skills: in the home folder. */
+/** The folder in which each client looks for skills, in the home folder. */
 const SKILL_FOLDERS: Readonly<Record<string, string>> = {
   'claude-code': '~/.claude/skills',
   copilot: '~/.copilot/skills',

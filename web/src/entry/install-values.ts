@@ -47,7 +47,7 @@ export function fieldsOf(client: string, configuration: Entry, part: unknown): r
   const completed = (field: Omit<Field, 'isRequired' | 'choices'>): Field => {
     const word = wordOf(field.name);
     const input = stated.get(word) ?? stated.get(word.replace(/_\d+$/, ''));
-    // Without a value, arguments and URLs would be different.
+    // Arguments and URLs would be different without a value.
     const isNeeded = contains([entry['args'], entry['url']], field.references);
     const { name = field.name, isRequired = false, choices = [] } = input ?? {};
     return { ...field, name, isRequired: isRequired || isNeeded, choices };
@@ -220,7 +220,7 @@ function listOf(value: unknown): readonly Entry[] {
   return listIn(value).filter((each) => typeof each === 'object' && each !== null) as readonly Entry[];
 }
 
-/** As the server derives the IDs of inputs from names. */
+/** Derives the IDs of inputs from names, like the server. */
 function wordOf(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9]+/g, '_').replace(/^_+/, '');
 }

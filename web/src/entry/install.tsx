@@ -339,7 +339,7 @@ interface Installer {
   readonly command?: string | undefined;
   /** Fields that the link leaves to the environment. */
   readonly linkUnset?: readonly Field[];
-  /** The content of the file. */
+  /** The file's content. */
   readonly code: string;
   /** Fields without a value in the file. */
   readonly unset: readonly Field[];

@@ -51,5 +51,5 @@ export function WaitingItems({ filter, refreshKey }: Props): JSX.Element {
 function titleOf({ name, version, change }: AdmissionItem): string {
   const what = version === undefined ? name : `${name} ${version}`;
   if (!change) return what;
-  return `${what}: change of ${change.claims ? 'claims' : 'status'}`;
+  return `${what}: change to its ${change.claims ? 'claims' : 'status'}`;
 }

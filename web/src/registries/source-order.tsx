@@ -75,7 +75,7 @@ export function SourceOrder({ sources, change, canRemove = false, hasLinks = fal
                     class="small"
                     data-by={by}
                     aria-label={`Move ${name} ${word}`}
-                    // Not `disabled`, which would drop the keyboard focus at either end.
+                    // Avoids `disabled`, which would drop the keyboard focus at either end.
                     aria-disabled={sources[index + by] === undefined}
                     onClick={() => moveBy(name, by)}
                     onKeyDown={(event) => press(event, name)}

@@ -44,7 +44,7 @@ interface FormProps {
   readonly stored: string | null;
   readonly canSave?: boolean;
   readonly save: (name: string) => Promise<void>;
-  /** Tries the settings without saving them; its problems are shown like those of saving. */
+  /** Tries the settings without saving them; problems are shown as they are when saving. */
   readonly test?: ((name: string) => Promise<void>) | undefined;
   /** Renders the fields, which show the API's problems. */
   readonly children: (problems: FieldProblems, name: string) => ComponentChildren;

@@ -30,7 +30,7 @@ it.each([{ error: 'server_error' }, { code: 'no_subject' }, new Error('No matchi
   (thrown) => expect(hintFor(thrown)).toEqual([]),
 );
 
-// As in the discovery document of Keycloak 26.
+// The scopes in the discovery document of Keycloak 26.
 const LISTED = ['openid', 'profile', 'email', 'offline_access', 'mcp-registry:read'];
 const DEFAULTS = { scopes: ['openid'], optionalScopes: ['mcp-registry:read', 'mcp-registry:write'] };
 

@@ -2,7 +2,7 @@
 const HINTS: Readonly<Record<string, string>> = {
   invalid_scope:
     'The provider refuses a requested scope: set web.logins[].scopes to scopes that this client may request.',
-  invalid_client: 'web.logins[].clientId must name a public client, which has no secret.',
+  invalid_client: 'web.logins[].clientId must be a public client, which has no secret.',
   unauthorized_client:
     'The client in web.logins[].clientId must be a public client and allow the authorization code flow.',
   access_denied: 'The provider must allow this user to use the client in web.logins[].clientId.',

@@ -56,7 +56,7 @@ export async function logOut(): Promise<void> {
   history.replaceState(null, '', location.pathname);
   session.change({ token: null, me: null });
   if (!userManager) return location.reload();
-  // Without `extraQueryParams`, the login's parameters would be sent.
+  // The login's parameters would be sent without `extraQueryParams`.
   await userManager
     .signoutRedirect({ extraQueryParams: {}, redirectMethod: 'replace' })
     .catch(() => location.reload());
@@ -77,7 +77,7 @@ async function redirectTo(login: PageLogin, isSilent: boolean): Promise<void> {
   const { createUserManager, scopeOf } = await import('./oidc.js');
   sessionStorage.setItem(PENDING, login.provider);
   const state: LogInState = { hash: location.hash, isSilent };
-  // After the user logs out, the provider must prompt for credentials even if it still has a session.
+  // The provider must prompt for credentials after a logout, even if it still has a session.
   const prompt = isSilent ? 'none' : sessionStorage.getItem(LOGGED_OUT) === null ? undefined : 'login';
   try {
     // Replaces this page in the history, so that the back button skips the redirect.
@@ -95,7 +95,7 @@ async function redirectTo(login: PageLogin, isSilent: boolean): Promise<void> {
       [thrown instanceof Error ? thrown.message : String(thrown), ...hintFor(thrown)],
     );
   }
-  // Never resolves: the browser is leaving the page.
+  // The promise never resolves, because the browser is leaving the page.
   await new Promise(() => undefined);
 }
 

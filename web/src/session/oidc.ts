@@ -85,7 +85,7 @@ export class TokenRenewal {
       if (!user || session.current.token === null) return;
       this.schedule(user);
       session.change({ token: user.access_token });
-      // Roles may have changed too. The call is not awaited, because its request needs the new token itself.
+      // Roles may also have changed. The call is not awaited, because its request needs the new token itself.
       void this.onRenewed().catch(() => undefined);
     } catch (thrown) {
       // An ErrorResponse is final; other failures are retried.

@@ -80,7 +80,7 @@ function Trouble(): JSX.Element {
 }
 
 interface ErrorBoundaryProps {
-  /** A change of path resets the error. */
+  /** A new path resets the error. */
   readonly path: string;
   readonly children: ComponentChildren;
 }

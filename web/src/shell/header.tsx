@@ -26,7 +26,7 @@ export function Header({ route }: { route: Route }): JSX.Element {
   const current = route.path[0] ?? 'catalogue';
   const nav = useRef<HTMLElement>(null);
   useEffect(() => {
-    // On phones the menu is wider than the screen.
+    // The menu is wider than the screen on phones.
     const link = nav.current?.querySelector<HTMLElement>('[aria-current]');
     if (nav.current && link)
       nav.current.scrollLeft =

@@ -21,7 +21,7 @@ export function isUnlabeled({ kind, claims }: Pick<Source, 'kind' | 'claims'>): 
   return INHERITING[kind] && Object.keys(claims).length === 0;
 }
 
-/** Default claims of a new source: those of the caller's organization, if their token contains one. */
+/** Default claims of a new source: the caller's organization, if their token contains one. */
 export function firstClaims(me: Me | null): Claims | undefined {
   const pair = ownPairs(me).find(([key]) => /^(org|tenant|company)/i.test(key));
   return pair && { [pair[0]]: pair[1] };

@@ -85,7 +85,7 @@ function Dialog({ title, close, children }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     dialog.current?.showModal();
-    // By default the first button, which confirms, has the focus. A stray Enter must not confirm.
+    // The first button, which confirms, would otherwise have the focus. A stray Enter must not confirm.
     dialog.current?.querySelector<HTMLElement>('[data-focus]')?.focus();
   }, []);
   return (

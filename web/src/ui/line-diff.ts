@@ -5,7 +5,7 @@ export type DiffLine =
 
 /** Unchanged lines shown around each change. */
 const CONTEXT = 3;
-/** Beyond this many cells of the comparison table, all old lines are shown before all new ones. */
+/** Maximum number of cells in the comparison table; beyond it, all old lines are shown before all new ones. */
 const MAX_CELLS = 4_000_000;
 
 /** Compares two JSON values line by line. Members are sorted, so their order makes no difference. */

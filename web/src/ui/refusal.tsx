@@ -17,7 +17,7 @@ interface Props {
 
 const MAX_LINK = 2_000;
 const EXPLAIN_ENDPOINT = 'POST /v1/access/explain';
-/** For a logged-in user, these may mean that access is missing. */
+/** These may mean that a logged-in user lacks access. */
 const HIDING = [403, 404];
 
 /**
