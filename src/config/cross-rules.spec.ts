@@ -37,8 +37,8 @@ describe('the warning about claims that several providers can satisfy', () => {
       ],
     };
     expect(warnings(config)).toEqual([
-      'auth.oauth.providers: each of corporate, partner may put any claim into its tokens, and these claims do not name ' +
-        'a provider: auth.authz.roles.superAdmin[1], auth.authz.roles.manageEntries[0], sources[0].claims (mine), ' +
+      'auth.oauth.providers: each of corporate, partner may put any claim into its tokens, and these claims do not ' +
+        'identify a provider: auth.authz.roles.superAdmin[1], auth.authz.roles.manageEntries[0], sources[0].claims (mine), ' +
         "registries[1].claims (all). Add iss with the provider's issuerUrl, or map the provider's claims, unless you " +
         'trust all of these providers',
     ]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CATALOGUES } from '../support/catalogues.js';
+import { MORE_CATALOGUES } from '../support/catalogues.js';
 import { aServer } from '../support/documents.js';
 import { aService } from '../support/service.js';
 
@@ -102,11 +102,11 @@ const TYPED: readonly (readonly [query: string, last: string])[] = [
 ];
 
 // Real catalogs are not part of this repository: see .ci/run.
-if (process.env['TEST_CATALOGUES'] !== undefined)
+if (MORE_CATALOGUES !== undefined)
   describe('the ranked search of real catalogs', () => {
     const sourceOf = (name: string) => ({
       name,
-      file: { path: `${CATALOGUES}/${name}-catalog.json` },
+      file: { path: `${MORE_CATALOGUES}/${name}-catalog.json` },
       syncPolicy: { interval: '1h' },
     });
     const service = aService()

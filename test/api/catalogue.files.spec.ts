@@ -1,5 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CATALOGUES } from '../support/catalogues.js';
 import { cursorIn, versionsIn } from '../support/matchers.js';
@@ -16,11 +15,9 @@ interface Named {
   version?: string;
 }
 
-const files = readdirSync(CATALOGUES)
-  .filter((file) => file.endsWith('.json'))
-  .sort()
-  .reverse();
-const contents = files.map((file) => readFileSync(join(CATALOGUES, file), 'utf8'));
+const catalogs = CATALOGUES.toReversed();
+const files = catalogs.map(({ path }) => basename(path));
+const contents = catalogs.map(({ text }) => text);
 const servers = contents.map((text) => (JSON.parse(text) as { data: { servers: Named[] } }).data.servers);
 
 describe(`a registry with the catalogs ${files.join(', ')}`, () => {

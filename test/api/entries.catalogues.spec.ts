@@ -1,5 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUES } from '../support/catalogues.js';
 import { aServer, type Document } from '../support/documents.js';
@@ -23,13 +22,8 @@ interface Refusal {
   details: string[];
 }
 
-const files = readdirSync(CATALOGUES)
-  .filter((file) => file.endsWith('.json'))
-  .sort();
-const texts = files.map((file) => readFileSync(join(CATALOGUES, file), 'utf8'));
-
 // Each file is also synced as a source: publishing must accept what the sync accepts, and refuse what it skips.
-describe.each(files.map((file, index) => ({ file, text: texts[index] ?? '' })))(
+describe.each(CATALOGUES.map(({ path, text }) => ({ file: basename(path), text })))(
   'the documents of $file, published one by one',
   ({ file, text }) => {
     const { servers, skills = [], plugins = [] } = (JSON.parse(text) as Catalogue).data;
