@@ -1,4 +1,4 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, In, Not, Raw, Repository } from 'typeorm';
 import { isLockConflict } from '../database/database-errors.js';
@@ -18,29 +18,20 @@ const PATIENCE = '200ms';
 
 /** Applies changed blocks to synced sources. Polls for changes that a replica left unfinished. */
 @Injectable()
-export class BlockChanges implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('admission');
-  private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
-    failed: 'Applying changed blocks failed; it will be retried',
-  });
-
+export class BlockChanges extends Polling {
   constructor(
     private readonly dataSource: DataSource,
     @InjectRepository(BlockChange) private readonly pending: Repository<BlockChange>,
     private readonly blocks: Blocks,
     private readonly sweep: BlockSweep,
     private readonly leases: SourceLeases,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.polling.begin();
+  ) {
+    super(EVERY_MS, new Logger('admission'), {
+      failed: 'Applying changed blocks failed; it will be retried',
+    });
   }
 
-  onApplicationShutdown(): Promise<void> {
-    return this.polling.end();
-  }
-
-  private async run(): Promise<void> {
+  protected async poll(): Promise<void> {
     const overdue = await this.pending.findBy({
       createdAt: Raw((at) => `${at} < now() - interval '10 seconds'`),
     });

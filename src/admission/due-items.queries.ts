@@ -1,4 +1,4 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, Raw, Repository } from 'typeorm';
 import { SYNC_ACTOR } from '../audit/audit-event.js';
@@ -50,12 +50,7 @@ const IS_DUE = { status: 'held' as const, dueAt: Raw((at) => `${at} <= now()`) }
 
 /** Admits held versions when they are due; runs on one replica at a time. */
 @Injectable()
-export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('admission');
-  private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
-    failed: 'Admitting due versions failed; it will be retried',
-  });
-
+export class DueItems extends Polling {
   constructor(
     private readonly dataSource: DataSource,
     @InjectRepository(AdmissionItem) private readonly items: Repository<AdmissionItem>,
@@ -66,21 +61,11 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly blocks: Blocks,
     private readonly sweep: BlockSweep,
     private readonly states: SourceStates,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.polling.begin();
+  ) {
+    super(EVERY_MS, new Logger('admission'), { failed: 'Admitting due versions failed; it will be retried' });
   }
 
-  onApplicationShutdown(): Promise<void> {
-    return this.polling.end();
-  }
-
-  pollNow(): void {
-    this.polling.pollNow();
-  }
-
-  private async run(): Promise<void> {
+  protected async poll(): Promise<void> {
     const due = await this.dataSource.manager.find(Source, {
       select: { id: true, kind: true },
       where: {
@@ -90,7 +75,7 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
       },
     });
     for (const { id: sourceId, kind } of due) {
-      if (this.polling.hasEnded) return;
+      if (this.hasEnded) return;
       const admitted =
         kind === MANAGED_KIND
           ? await this.admitPublications(sourceId)
@@ -191,7 +176,7 @@ export class DueItems implements OnApplicationBootstrap, OnApplicationShutdown {
     });
     let admitted = 0;
     for (const item of items) {
-      if (this.polling.hasEnded) break;
+      if (this.hasEnded) break;
       try {
         const isAdmitted = await this.dataSource.transaction((manager) =>
           this.admitPublication(manager, sourceId, item),

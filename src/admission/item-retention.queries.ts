@@ -1,10 +1,4 @@
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource } from 'typeorm';
 import { auditConfig } from '../config/slices.js';
@@ -19,26 +13,18 @@ const ITEMS_PER_SLICE = 1_000;
  * because these items keep the versions out.
  */
 @Injectable()
-export class ItemRetention implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly polling = new Polling(() => this.run(), EVERY_MS, new Logger('admission'), {
-    failed: 'Deleting old admission items failed; it will be retried',
-  });
-
+export class ItemRetention extends Polling {
   constructor(
     private readonly dataSource: DataSource,
     @Inject(auditConfig.KEY) private readonly audit: ConfigType<typeof auditConfig>,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.polling.begin();
+  ) {
+    super(EVERY_MS, new Logger('admission'), {
+      failed: 'Deleting old admission items failed; it will be retried',
+    });
   }
 
-  onApplicationShutdown(): Promise<void> {
-    return this.polling.end();
-  }
-
-  private async run(): Promise<void> {
-    await deleteInSlices(this.polling, ITEMS_PER_SLICE, async (rows) => {
+  protected async poll(): Promise<void> {
+    await deleteInSlices(this, ITEMS_PER_SLICE, async (rows) => {
       const [, deleted] = await this.dataSource.query<[unknown[], number]>(
         `delete from admission_item where id in (
            select i.id from admission_item i join source s on s.id = i.source_id

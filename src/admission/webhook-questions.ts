@@ -1,4 +1,4 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ADMISSION_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
@@ -50,11 +50,7 @@ interface Answered {
  * connection while it waits for a webhook, and writes responses one transaction at a time.
  */
 @Injectable()
-export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('admission');
-  private readonly polling = new Polling(() => this.poll(), EVERY_MS, this.logger, {
-    failed: 'Asking admission webhooks failed; it will be retried',
-  });
+export class WebhookQuestions extends Polling {
   /** Number of requests in progress, by webhook. */
   private readonly inFlight = new Map<string, number>();
   private readonly filling = new Set<string>();
@@ -67,17 +63,13 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
     private readonly due: DueItems,
     private readonly audit: AuditTrail,
     private readonly states: SourceStates,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.polling.begin();
+  ) {
+    super(EVERY_MS, new Logger('admission'), {
+      failed: 'Asking admission webhooks failed; it will be retried',
+    });
   }
 
-  onApplicationShutdown(): Promise<void> {
-    return this.polling.end();
-  }
-
-  private async poll(): Promise<void> {
+  protected async poll(): Promise<void> {
     for (const config of this.webhooks.all) await this.fill(config);
     await this.write();
   }
@@ -86,7 +78,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
   private async fill(config: AdmissionWebhookConfig): Promise<void> {
     const { name } = config;
     const free = MAX_CONCURRENT - (this.inFlight.get(name) ?? 0);
-    if (free === 0 || this.filling.has(name) || this.polling.hasEnded) return;
+    if (free === 0 || this.filling.has(name) || this.hasEnded) return;
     this.filling.add(name);
     try {
       const questions = await takeQuestions(this.dataSource.manager, name, free, LEASE_MS);
@@ -122,7 +114,7 @@ export class WebhookQuestions implements OnApplicationBootstrap, OnApplicationSh
 
   private async write(): Promise<void> {
     // A request aborted by a shutdown is not a failure.
-    if (this.isWriting || this.answers.length === 0 || this.polling.hasEnded) return;
+    if (this.isWriting || this.answers.length === 0 || this.hasEnded) return;
     this.isWriting = true;
     try {
       const waiting = new Set<number>();

@@ -1,10 +1,4 @@
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager } from 'typeorm';
 import { auditConfig } from '../config/slices.js';
@@ -115,27 +109,16 @@ const EVENTS_PER_SLICE = 1_000;
 
 /** Deletes events older than `audit.retention` in slices, on one replica at a time. */
 @Injectable()
-export class AuditRetention implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('audit');
-  private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
-    failed: 'Deleting old audit events failed; it will be retried',
-  });
-
+export class AuditRetention extends Polling {
   constructor(
     private readonly queries: AuditQueries,
     @Inject(auditConfig.KEY) private readonly audit: ConfigType<typeof auditConfig>,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.polling.begin();
+  ) {
+    super(EVERY_MS, new Logger('audit'), { failed: 'Deleting old audit events failed; it will be retried' });
   }
 
-  onApplicationShutdown(): Promise<void> {
-    return this.polling.end();
-  }
-
-  private async run(): Promise<void> {
-    const deleted = await deleteInSlices(this.polling, EVENTS_PER_SLICE, (rows) =>
+  protected async poll(): Promise<void> {
+    const deleted = await deleteInSlices(this, EVENTS_PER_SLICE, (rows) =>
       this.queries.deleteOldest(this.audit.retentionMs, rows),
     );
     if (deleted > 0) this.logger.log({ deleted }, 'Deleted old audit events');

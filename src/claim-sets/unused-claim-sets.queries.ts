@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { advisoryLock } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
@@ -58,28 +58,23 @@ const PAUSE_MS = 20;
 
 /** Deletes unreferenced claim sets on one replica at a time. Publishers can create any number of claim sets. */
 @Injectable()
-export class ClaimSetCleanup implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('claim-sets');
-  private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
-    failed: 'Deleting unused claim sets failed; it will be retried',
-  });
-
-  constructor(private readonly unused: UnusedClaimSets) {}
-
-  onApplicationBootstrap(): void {
-    // During a rolling update, replicas of the previous version might not lock the claim sets that they are about to
-    // use.
-    this.polling.beginLater();
+export class ClaimSetCleanup extends Polling {
+  constructor(private readonly unused: UnusedClaimSets) {
+    super(EVERY_MS, new Logger('claim-sets'), {
+      failed: 'Deleting unused claim sets failed; it will be retried',
+    });
   }
 
-  onApplicationShutdown(): Promise<void> {
-    return this.polling.end();
+  override onApplicationBootstrap(): void {
+    // During a rolling update, replicas of the previous version might not lock the claim sets that they are about to
+    // use.
+    this.beginLater();
   }
 
   /** Checks all claim sets once, in slices, unless another replica holds the lock. */
-  async run(): Promise<void> {
+  protected async poll(): Promise<void> {
     let deleted = 0;
-    for (let after: number | null = 0; after !== null && !this.polling.hasEnded;) {
+    for (let after: number | null = 0; after !== null && !this.hasEnded;) {
       const slice = await this.unused.deleteSlice(after);
       deleted += slice.deleted;
       after = slice.reached;

@@ -1,4 +1,4 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { deleteInSlices, Polling } from '../database/polling.js';
 import { removeGitLeftovers } from '../git/git-connection.js';
 import { removeContentLeftovers } from './archive.js';
@@ -13,26 +13,19 @@ const SLICE = 100;
  * servers.
  */
 @Injectable()
-export class ContentCleanup implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('content');
-  private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
-    failed: 'Deleting unused content failed; it will be retried',
-  });
+export class ContentCleanup extends Polling {
+  constructor(private readonly store: ContentStore) {
+    super(EVERY_MS, new Logger('content'), { failed: 'Deleting unused content failed; it will be retried' });
+  }
 
-  constructor(private readonly store: ContentStore) {}
-
-  onApplicationBootstrap(): void {
+  override onApplicationBootstrap(): void {
     void removeFolders();
-    this.polling.beginLater();
+    this.beginLater();
   }
 
-  onApplicationShutdown(): Promise<void> {
-    return this.polling.end();
-  }
-
-  private async run(): Promise<void> {
+  protected async poll(): Promise<void> {
     await removeFolders();
-    const deleted = await deleteInSlices(this.polling, SLICE, (rows) => this.store.deleteUnused(rows));
+    const deleted = await deleteInSlices(this, SLICE, (rows) => this.store.deleteUnused(rows));
     if (deleted > 0) this.logger.log({ deleted }, 'Deleted unused content');
   }
 }

@@ -1,11 +1,5 @@
 import { createReadStream } from 'node:fs';
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, In, IsNull, MoreThan, Not, Repository } from 'typeorm';
@@ -64,11 +58,7 @@ class Outdated extends Error {}
  * connection during a fetch.
  */
 @Injectable()
-export class ContentFetches implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('content');
-  private readonly polling = new Polling(() => this.poll(), EVERY_MS, this.logger, {
-    failed: 'Looking for content to fetch failed; it will be retried',
-  });
+export class ContentFetches extends Polling {
   private readonly fetching = new Map<string, { readonly sourceId: number; readonly end: Promise<void> }>();
   private readonly stop = new AbortController();
   private readonly http: HttpClient;
@@ -85,21 +75,24 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     private readonly due: DueItems,
     @Inject(contentFetchConfig.KEY) private readonly rules: ConfigType<typeof contentFetchConfig>,
   ) {
+    super(EVERY_MS, new Logger('content'), {
+      failed: 'Looking for content to fetch failed; it will be retried',
+    });
     this.http = new HttpClient({ maxConnections: MAX_FETCHES, proxy: rules.proxy });
   }
 
-  onApplicationBootstrap(): void {
-    if (this.rules.fetchHosts.length > 0) this.polling.begin();
+  override onApplicationBootstrap(): void {
+    if (this.rules.fetchHosts.length > 0) this.begin();
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    await this.polling.end();
+  override async onApplicationShutdown(): Promise<void> {
+    await this.end();
     this.stop.abort();
     await Promise.all([...this.fetching.values()].map(({ end }) => end));
     await this.http.close();
   }
 
-  private async poll(): Promise<void> {
+  protected async poll(): Promise<void> {
     await this.queueListed();
     const free = MAX_FETCHES - this.fetching.size;
     if (free <= 0) return;
@@ -109,7 +102,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
     for (const fetch of due) {
       const end = this.run(fetch).finally(() => {
         this.fetching.delete(fetch.id);
-        this.polling.pollNow();
+        this.pollNow();
       });
       this.fetching.set(fetch.id, { sourceId: fetch.sourceId, end });
     }
@@ -118,7 +111,7 @@ export class ContentFetches implements OnApplicationBootstrap, OnApplicationShut
   /** Queues packages whose hosts were not listed when they were due. */
   private async queueListed(): Promise<void> {
     if (performance.now() - this.soughtListedAt < LISTED_EVERY_MS) return;
-    for (let after: string | undefined = '0'; after !== undefined && !this.polling.hasEnded;) {
+    for (let after: string | undefined = '0'; after !== undefined && !this.hasEnded;) {
       const unlisted = await this.fetches
         .createQueryBuilder('unlisted')
         .where({ id: MoreThan(after), fetchAt: IsNull(), packages: Not(IsNull()) })

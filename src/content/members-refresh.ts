@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { buffer } from 'node:stream/consumers';
 import { DataSource } from 'typeorm';
 import { ContentAdmission } from '../admission/content-admission.queries.js';
@@ -16,30 +16,21 @@ const PAUSE_MS = 20;
 
 /** Reads members again if an earlier version of the server read them. */
 @Injectable()
-export class MembersRefresh implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('content');
-  private readonly polling = new Polling(() => this.run(), EVERY_MS, this.logger, {
-    failed: 'Reading the members of stored content again failed; it will be retried',
-  });
-
+export class MembersRefresh extends Polling {
   constructor(
     private readonly dataSource: DataSource,
     private readonly store: ContentStore,
     private readonly admission: ContentAdmission,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.polling.begin();
+  ) {
+    super(EVERY_MS, new Logger('content'), {
+      failed: 'Reading the members of stored content again failed; it will be retried',
+    });
   }
 
-  onApplicationShutdown(): Promise<void> {
-    return this.polling.end();
-  }
-
-  private async run(): Promise<void> {
+  protected async poll(): Promise<void> {
     let read = 0;
     for (const digest of await this.store.outdatedTrees()) {
-      if (this.polling.hasEnded) return;
+      if (this.hasEnded) return;
       if (await this.refresh(digest)) read += 1;
       await sleep(PAUSE_MS);
     }

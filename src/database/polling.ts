@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '@nestjs/common';
+import type { Logger, OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { isDatabaseUnreachable } from './database-errors.js';
 
 /** Log messages. The optional ones are omitted if another Polling already logs whether the database is reachable. */
@@ -10,22 +10,31 @@ export interface PollingMessages {
 }
 
 /**
- * Polls the database repeatedly, with a pause after each poll. Keeps polling while the database is unreachable, but
- * logs the failure only once.
+ * A service that polls the database while the application runs, with a pause after each poll. Keeps polling while the
+ * database is unreachable, but logs the failure only once.
  */
-export class Polling {
+export abstract class Polling implements OnApplicationBootstrap, OnApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
-  private polling: Promise<void> = Promise.resolve();
+  private lastPoll: Promise<void> = Promise.resolve();
   private ended = false;
   private isAskedAgain = false;
   private isUnreachable = false;
 
   constructor(
-    private readonly poll: () => Promise<void>,
     readonly everyMs: number,
-    private readonly logger: Logger,
+    protected readonly logger: Logger,
     private readonly messages: PollingMessages,
   ) {}
+
+  protected abstract poll(): Promise<void>;
+
+  onApplicationBootstrap(): void {
+    this.begin();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.end();
+  }
 
   get hasEnded(): boolean {
     return this.ended;
@@ -52,12 +61,12 @@ export class Polling {
   async end(): Promise<void> {
     this.ended = true;
     clearTimeout(this.timer);
-    await this.polling;
+    await this.lastPoll;
   }
 
   private tick(): void {
     this.timer = undefined;
-    this.polling = this.poll()
+    this.lastPoll = this.poll()
       .then(() => {
         if (this.isUnreachable && this.messages.reachable !== undefined)
           this.logger.log(this.messages.reachable);

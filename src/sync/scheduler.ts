@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { LeaseRenewal } from '../database/lease-renewal.js';
 import { Polling } from '../database/polling.js';
 import {
@@ -36,8 +36,7 @@ const STOP_TIMEOUT_MS = 3_000;
  * expire.
  */
 @Injectable()
-export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('sync');
+export class SyncScheduler extends Polling {
   /** Current runs by lease owner. Each run has a separate owner id, so that it cannot release a later run's lease. */
   private readonly running = new Map<
     string,
@@ -50,25 +49,22 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
   private readonly stopping = new AbortController();
   /** Ends all runs. */
   private readonly aborting = new AbortController();
-  private readonly polling = new Polling(() => this.startDue(), POLL_MS, this.logger, {
-    failed: 'Looking for due sources failed',
-    unreachable: 'PostgreSQL is unreachable; syncs are suspended',
-    reachable: 'PostgreSQL is reachable again; syncs resume',
-  });
 
   constructor(
     private readonly queries: SyncQueries,
     private readonly leases: SourceLeases,
     private readonly syncRun: SyncRun,
     private readonly metrics: SyncMetrics,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.polling.begin();
+  ) {
+    super(POLL_MS, new Logger('sync'), {
+      failed: 'Looking for due sources failed',
+      unreachable: 'PostgreSQL is unreachable; syncs are suspended',
+      reachable: 'PostgreSQL is reachable again; syncs resume',
+    });
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    const polled = this.polling.end();
+  override async onApplicationShutdown(): Promise<void> {
+    const polled = this.end();
     this.stopping.abort();
     await polled;
     // Runs may finish within the timeout; the others are aborted.
@@ -83,8 +79,8 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
     return (await this.queries.countNeverRun()) === 0;
   }
 
-  private async startDue(): Promise<void> {
-    while (!this.polling.hasEnded && !this.isFull()) {
+  protected async poll(): Promise<void> {
+    while (!this.hasEnded && !this.isFull()) {
       const owner = randomUUID();
       const source = await this.takeDue(owner);
       if (!source) return;
@@ -92,7 +88,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
         const wasFull = this.isFull();
         this.running.delete(owner);
         // Sources that waited for a free slot should not also wait for the next poll.
-        if (wasFull) this.polling.pollNow();
+        if (wasFull) this.pollNow();
       });
       this.running.set(owner, { run, since: performance.now(), source });
     }
@@ -156,7 +152,7 @@ export class SyncScheduler implements OnApplicationBootstrap, OnApplicationShutd
           { source: source.name, err: error },
           'Sync aborted; it runs again when its lease expires, or immediately if a block interrupted it',
         );
-      if (this.polling.hasEnded) await this.release([owner]);
+      if (this.hasEnded) await this.release([owner]);
     } finally {
       renewal.end();
     }

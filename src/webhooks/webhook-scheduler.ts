@@ -37,6 +37,16 @@ interface Due {
   readonly held: HeldWebhook;
 }
 
+/** The scheduler needs two of them. */
+class Loop extends Polling {
+  constructor(
+    protected readonly poll: () => Promise<void>,
+    ...options: ConstructorParameters<typeof Polling>
+  ) {
+    super(...options);
+  }
+}
+
 /**
  * Sends the configured webhooks. Each is leased, so that only one replica sends it; the leases of a dead replica
  * expire. Webhooks at the same place share one read of the trail, and one transaction saves many rounds, so the load on
@@ -71,10 +81,10 @@ export class WebhookScheduler implements OnApplicationBootstrap, OnApplicationSh
   ) {
     this.configs = byName(webhooks);
     this.renewal = new LeaseRenewal((ms) => this.places.renew(this.owner, ms), LEASE_MS, RENEW_MS);
-    this.leasing = new Polling(() => this.takeFree(), LEASE_POLL_MS, this.logger, {
+    this.leasing = new Loop(() => this.takeFree(), LEASE_POLL_MS, this.logger, {
       failed: 'Looking for webhooks without a sender failed',
     });
-    this.reading = new Polling(() => this.readTrail(), IDLE_MS, this.logger, {
+    this.reading = new Loop(() => this.readTrail(), IDLE_MS, this.logger, {
       failed: 'Reading the audit trail for webhooks failed; it will be retried',
     });
   }

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Polling } from '../../database/polling.js';
 import { SourceStates } from '../../sources/source-states.queries.js';
@@ -14,31 +14,21 @@ const POLLS_PER_LIST = 5;
  * changes to a ConfigMap's symbolic links, and changes on network file systems.
  */
 @Injectable()
-export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('sync');
+export class FileWatch extends Polling {
   /** The last fingerprint of each file, by source id and path. */
   private fingerprints = new Map<string, string>();
   private files: Awaited<ReturnType<SyncQueries['watchedFiles']>> = [];
   private polls = 0;
-  private readonly polling = new Polling(() => this.poll(), POLL_MS, this.logger, {
-    failed: 'Polling the source files failed',
-  });
 
   constructor(
     private readonly queries: SyncQueries,
     private readonly states: SourceStates,
     private readonly dataSource: DataSource,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.polling.begin();
+  ) {
+    super(POLL_MS, new Logger('sync'), { failed: 'Polling the source files failed' });
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    await this.polling.end();
-  }
-
-  private async poll(): Promise<void> {
+  protected async poll(): Promise<void> {
     if (this.polls % POLLS_PER_LIST === 0) this.files = await this.queries.watchedFiles();
     this.polls += 1;
     const now = new Map<string, string>();
@@ -50,7 +40,7 @@ export class FileWatch implements OnApplicationBootstrap, OnApplicationShutdown 
       // The first poll has no earlier fingerprint, so it compares the file's change time with the last sync.
       const hasChanged =
         before === undefined ? changedAt > (lastAttemptAt?.getTime() ?? Infinity) : before !== fingerprint;
-      if (hasChanged && !this.polling.hasEnded) await this.states.request(this.dataSource.manager, id);
+      if (hasChanged && !this.hasEnded) await this.states.request(this.dataSource.manager, id);
     }
     this.fingerprints = now;
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { LeaseRenewal } from '../../database/lease-renewal.js';
 import { Polling } from '../../database/polling.js';
 import { WATCH_LEASE, type WatchedSource } from '../../sources/source-leases.queries.js';
@@ -13,35 +13,31 @@ const STOP_TIMEOUT_MS = 3_000;
  * dead replica's leases expire.
  */
 @Injectable()
-export class ClusterWatcher implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('kubernetes');
+export class ClusterWatcher extends Polling {
   private readonly watches = new Map<number, SourceWatch>();
   private readonly renewal = new LeaseRenewal(
     (ms) => this.services.leases.renew(this.services.owner, ms, this.currentIds()),
     WATCH_LEASE.ms,
     WATCH_LEASE.renewMs,
   );
-  private readonly polling = new Polling(() => this.watchUnleased(), POLL_MS, this.logger, {
-    failed: 'Looking for unwatched clusters failed',
-    unreachable: 'PostgreSQL is unreachable; watches are suspended',
-    reachable: 'PostgreSQL is reachable again; watches resume',
-  });
 
-  constructor(private readonly services: WatchServices) {}
-
-  onApplicationBootstrap(): void {
-    this.polling.begin();
+  constructor(private readonly services: WatchServices) {
+    super(POLL_MS, new Logger('kubernetes'), {
+      failed: 'Looking for unwatched clusters failed',
+      unreachable: 'PostgreSQL is unreachable; watches are suspended',
+      reachable: 'PostgreSQL is reachable again; watches resume',
+    });
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    await this.polling.end();
+  override async onApplicationShutdown(): Promise<void> {
+    await this.end();
     this.renewal.end();
     const stopped = Promise.allSettled([...this.watches.values()].map((watch) => watch.stop()));
     await Promise.race([stopped, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
     await this.services.leases.release([this.services.owner]).catch(() => undefined);
   }
 
-  private async watchUnleased(): Promise<void> {
+  protected async poll(): Promise<void> {
     const { leases, owner } = this.services;
     for (const source of await leases.takeUnwatched(owner, WATCH_LEASE.ms)) {
       // A source is leased again after its settings change, so an existing watch is outdated.
