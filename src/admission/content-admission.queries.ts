@@ -9,6 +9,7 @@ import { enterAdmission, limitLockWaits } from '../database/locks.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { noteChanged } from '../entry-store/entry-rows.queries.js';
 import { ApiError } from '../http/errors.js';
+import { contentsOf } from '../members/members.js';
 import type { Members } from '../members/members.responses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { SourceStates } from '../sources/source-states.queries.js';
@@ -17,11 +18,10 @@ import { AdmissionItem } from './admission.entity.js';
 import { matchingBlocks } from './block-rule.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
-import { contentsOf, contentStored } from './contents.js';
 import { curateContent } from './curation-rules.js';
 import { countHeld, setReasons } from './held-items.queries.js';
 import { type ReviewRule, reviewReason, reviewRuleOf } from './reviewers.js';
-import { type HoldReason, shownReasons } from './verdict.js';
+import { contentStored, type HoldReason, shownReasons } from './verdict.js';
 
 /** How long a refresh waits for a source that is being written; changes to blocks wait as long. */
 const PATIENCE = '1s';

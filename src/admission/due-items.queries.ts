@@ -9,6 +9,7 @@ import { Polling } from '../database/polling.js';
 import { timeIn } from '../database/sql-expressions.js';
 import { entryMapKey, type EntryName, type VersionName } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
+import { contentsOf } from '../members/members.js';
 import type { Members } from '../members/members.responses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { AdmissionItem } from './admission.entity.js';
@@ -20,13 +21,13 @@ import { PartitionLimit } from '../entry-store/entry-limits.queries.js';
 import { AdmissionWebhooks, waitingFor } from './admission-webhooks.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { blockReasons, Blocks } from './blocks.queries.js';
-import { CONTENT_MISSING, contentsOf } from './contents.js';
 import { curate, readsContents, withReasons } from './curation-rules.js';
 import { queueHeldContent } from './held-content.queries.js';
 import { ASKED, countHeld, setReasons } from './held-items.queries.js';
 import { claimSetOf } from './item-decisions.queries.js';
 import { knownNames } from './synced-source.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
+import { CONTENT_MISSING } from './verdict.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 
 /** Due versions are admitted within 10 s (reference/admission). */

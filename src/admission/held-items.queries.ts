@@ -10,10 +10,9 @@ import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Source } from '../sources/source.entity.js';
 import { queueHeldContent } from './held-content.queries.js';
 import { AdmissionItem } from './admission.entity.js';
-import { CONTENT_MISSING } from './contents.js';
 import { dueAtOf } from './curation-rules.js';
 import type { ItemChange } from './publication.js';
-import type { HoldReason } from './verdict.js';
+import { CONTENT_MISSING, type HoldReason } from './verdict.js';
 
 /** Maximum rows per statement, and maximum bytes of their documents. */
 const BATCH = 1_000;

@@ -10,9 +10,9 @@ import type { EntryName, IncomingVersion, VersionName } from '../documents/entry
 import { NO_VERSIONS } from '../entry-store/entry-limits.queries.js';
 import { ApiError } from '../http/errors.js';
 import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
+import { contentsOf } from '../members/members.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { Blocks } from './blocks.queries.js';
-import { contentsOf } from './contents.js';
 import { countHeldBy, heldOfName, insertChange, insertItems, withdrawChanges } from './held-items.queries.js';
 import type {
   AskedPublication,

@@ -1,11 +1,11 @@
 import type { AdmissionConfig } from '../config/config.js';
 import type { IncomingVersion } from '../documents/entry-types.js';
 import type { StoredVersion } from '../entry-store/entry.entity.js';
+import { type Contents, contentsOf } from '../members/members.js';
 import type { Members } from '../members/members.responses.js';
 import { waitingFor } from './admission-webhooks.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { reasonOf } from './blocks.queries.js';
-import { type Contents, contentsOf } from './contents.js';
 import { curate, curateContent, takesBack, withReasons } from './curation-rules.js';
 import type { HeldVersion } from './held-items.queries.js';
 import { ADMIT, type HoldReason, type Verdict } from './verdict.js';

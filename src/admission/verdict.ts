@@ -25,6 +25,16 @@ export interface HoldReason {
   readonly failed?: boolean;
 }
 
+export const CONTENT_MISSING: HoldReason = {
+  policy: 'content',
+  message: 'A rule about its contents can only decide once they are stored',
+};
+
+/** The hold reason of an item that is judged again because its content is now stored. */
+export function contentStored(now: Date): HoldReason {
+  return { policy: 'content', message: 'Its content is stored', dueAt: now.toISOString() };
+}
+
 export type ShownReason = Pick<HoldReason, 'policy' | 'message' | 'dueAt'>;
 
 /** The outcome of admission. */

@@ -8,7 +8,7 @@ import { AuditTrail, type ChangeEvent, type Requester } from '../audit/audit-tra
 import type { Claims } from '../claims/claims.js';
 import { ContentAdmission } from '../admission/content-admission.queries.js';
 import { DueItems } from '../admission/due-items.queries.js';
-import { contentsOf } from '../admission/contents.js';
+import { contentsOf } from '../members/members.js';
 import { type HeldPublication, HeldPublications } from '../admission/held-content.queries.js';
 import type { EntryName, EntryType } from '../documents/entry-types.js';
 import { limitLockWaits, lockEntry } from '../database/locks.js';

@@ -1,3 +1,4 @@
+import { isBareType } from '../documents/entry-types.js';
 import { elements, member } from '../json/json-values.js';
 import { MEMBER_KINDS, type MemberKind } from '../source-kinds/member-kinds.js';
 import { type MemberPackage, type Members, PACKAGE_KINDS } from './members.responses.js';
@@ -6,9 +7,23 @@ import { normalizedPypi, spellingsOf } from './package-names.js';
 /** Incremented whenever the result of `readMembers` changes: members stored by earlier versions are computed again. */
 export const MEMBERS_VERSION = 3;
 
-/** Returns which of these kinds a version contains. */
-export function kindsIn(members: Members): MemberKind[] {
-  return MEMBER_KINDS.filter((kind) => members[kind] !== undefined);
+/** The contents of a version as rules with `contains` see them; null until the content is stored. */
+export type Contents = ReadonlySet<MemberKind> | null;
+
+/** @param members null until the content is stored. */
+export function contentsOf(type: string, members: Members | null): Contents {
+  // Servers have no content.
+  if (!isBareType(type)) return new Set();
+  return members && new Set(MEMBER_KINDS.filter((kind) => members[kind] !== undefined));
+}
+
+/**
+ * Returns whether a rule with this `contains` matches, or could match content that is not stored yet. Unreadable
+ * content could be anything, so it also matches.
+ */
+export function mayContain(contains: readonly MemberKind[] | undefined, contents: Contents): boolean {
+  if (contains === undefined || contents === null) return true;
+  return contents.has('unreadable') || contains.some((kind) => contents.has(kind));
 }
 
 /** Returns every package that a member starts. */
