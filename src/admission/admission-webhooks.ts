@@ -250,7 +250,7 @@ function rejected(reasons: readonly HoldReason[]): ApiError {
 }
 
 function keyOf(caller: Caller, { sourceIp }: RequestContext): string {
-  return callerKeyOf(caller, () => clientNetwork(sourceIp ?? undefined));
+  return callerKeyOf(caller, { clientKey: clientNetwork(sourceIp ?? undefined) });
 }
 
 // The document is sent unchanged: parsing it could change its numbers.

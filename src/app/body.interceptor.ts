@@ -2,10 +2,10 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import type { Response } from 'express';
 import { finalize, type Observable } from 'rxjs';
-import { type AuthenticatedRequest, UNIDENTIFIED_CALLER } from '../auth/caller.js';
-import { clientIn } from '../auth/client.js';
+import { type AuthenticatedRequest, callerKeyOf, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { bodyBytes, type BodyOptions, discardBody, HasBody, receiveBody } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
+import { clientIn } from '../http/request-context.js';
 import { Quota } from '../limits/quota.js';
 
 /** Maximum total size of request bodies in memory, in bytes; shared fairly among callers. */
@@ -39,7 +39,7 @@ export class BodyInterceptor implements NestInterceptor {
     const { caller = UNIDENTIFIED_CALLER } = request;
     // A small compressed body can inflate to a mebibyte, so public routes do not inflate bodies.
     const limits = { maxBytes, bytesOf, mayInflate: request.caller !== undefined };
-    const key = clientIn(context).callerKey(caller);
+    const key = callerKeyOf(caller, clientIn(context));
     const bytes = bodyBytes(request, limits);
     if (!this.budget.tryAcquire(key, bytes)) throw new ApiError('overloaded');
     const release = () => {

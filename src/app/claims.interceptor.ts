@@ -10,9 +10,9 @@ import {
   RegistryViews,
 } from '../visibility/registry-views.js';
 import { SeenItems } from '../admission/seen-items.queries.js';
-import { clientIn } from '../auth/client.js';
 import { ContentUploads } from '../content/content-upload.service.js';
 import { EntriesService } from '../entries/entries.service.js';
+import { clientIn } from '../http/request-context.js';
 import { PublisherGate } from '../mcp-publisher/publisher-gate.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { SourcesService } from '../sources/sources.service.js';

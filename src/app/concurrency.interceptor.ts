@@ -2,12 +2,11 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { finalize, type Observable } from 'rxjs';
-import { type AuthenticatedRequest, UNIDENTIFIED_CALLER } from '../auth/caller.js';
-import { clientIn } from '../auth/client.js';
+import { type AuthenticatedRequest, callerKeyOf, UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { LoadsOf, MayBeLong } from '../auth/route.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
 import { HasBody, largeBodyOf, type RequestWithBody, StreamsBody } from '../http/body.js';
-import type { RequestWithPermit } from '../http/request-context.js';
+import { clientIn, type RequestWithPermit } from '../http/request-context.js';
 import { Permit, Semaphore } from '../limits/semaphore.js';
 import { TimeSlice } from '../limits/time-slice.js';
 import { LargeBodies } from './large-bodies.js';
@@ -60,7 +59,7 @@ export class ConcurrencyInterceptor implements NestInterceptor {
       .switchToHttp()
       .getRequest<AuthenticatedRequest & RequestWithBody & RequestWithPermit>();
     const client = clientIn(context);
-    const key = client.callerKey(request.caller ?? UNIDENTIFIED_CALLER);
+    const key = callerKeyOf(request.caller ?? UNIDENTIFIED_CALLER, client);
     const { document, bytesOf } = this.reflector.get(HasBody, context.getHandler()) ?? {};
     const bytes = bytesOf === undefined ? largeBodyOf(request) : undefined;
     if (bytes) {

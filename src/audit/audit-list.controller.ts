@@ -4,9 +4,9 @@ import type { Request, Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Route } from '../auth/route.js';
 import { CSV_TYPE, JsonText, LINES_TYPE, type StreamedLines } from '../http/json-answers.js';
+import { Client, CurrentClient } from '../http/request-context.js';
 import { AuditEventList, AuditListParameters } from './audit-list.dto.js';
 import { AuditListService } from './audit-list.service.js';
-import { Client, CurrentClient } from '../auth/client.js';
 
 @ApiTags('audit')
 @Controller('v1/audit')

@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { Type } from 'class-transformer';
 import { IsDefined, IsInt, IsOptional, Matches, Max, Min, ValidateNested } from 'class-validator';
 import { LRUCache } from 'lru-cache';
-import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
+import { type Caller, callerKeyOf } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
 import { SearchPool, SearchTimeout, type StatementRunner } from '../database/search-pool.js';
 import { ApiError } from '../http/errors.js';
 import { CSV_TYPE, JsonText, StreamedLines } from '../http/json-answers.js';
 import { decodeCursor, encodeCursor, MAX_PAGE_BYTES } from '../http/lists.js';
+import type { Client } from '../http/request-context.js';
 import { hasShape } from '../validation/class-validation.js';
 import { IsStorable } from '../validation/decorators.js';
 import { toStorable } from '../validation/storable-text.js';
@@ -188,7 +188,7 @@ export class AuditListService {
       type,
       linesFrom(first, most, readMore, head),
       reader.gone,
-      client.callerKey(caller),
+      callerKeyOf(caller, client),
     );
   }
 
@@ -209,7 +209,7 @@ export class AuditListService {
 
   private readerOf(caller: Caller, client: Client): Reader {
     return {
-      callerKey: client.callerKey(caller),
+      callerKey: callerKeyOf(caller, client),
       gone: client.abortSignal(),
       viewer: this.viewerOf(caller),
     };

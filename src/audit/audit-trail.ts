@@ -78,7 +78,7 @@ class ChangeLimit {
     // Subjects may be long.
     const key = hash(
       'sha256',
-      callerKeyOf(caller, () => clientNetwork(context.sourceIp ?? undefined)),
+      callerKeyOf(caller, { clientKey: clientNetwork(context.sourceIp ?? undefined) }),
     );
     if (this.changes.tryAcquire(key)) return () => this.changes.release(key);
     throw new ApiError(

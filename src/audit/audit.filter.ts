@@ -9,7 +9,7 @@ import {
 import type { ConfigType } from '@nestjs/config';
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
-import { Client, clientIn } from '../auth/client.js';
+import { callerKeyOf } from '../auth/caller.js';
 import {
   type AuditDeclaration,
   AuditedAs,
@@ -25,7 +25,7 @@ import { auditConfig } from '../config/slices.js';
 import { isEntryType } from '../documents/entry-types.js';
 import { ErrorFilter } from '../http/error.filter.js';
 import { type ApiError, type ErrorCode, refusalStep } from '../http/errors.js';
-import { requestContextOf } from '../http/request-context.js';
+import { Client, clientIn, requestContextOf } from '../http/request-context.js';
 import { withoutKeys } from '../validation/redaction.js';
 import { actorOf, type AuditEvent, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
 import { RefusalsAndReads } from './refusals-and-reads.js';
@@ -106,7 +106,7 @@ function recordRead(
         context: requestContextOf(request),
         scope: entered?.claims ? boundedScope('manageRegistries', [entered.claims]) : null,
       },
-      { callerKey: client.callerKey(caller), isKept: true },
+      { callerKey: callerKeyOf(caller, client), isKept: true },
     );
   });
 }
@@ -200,7 +200,10 @@ export class AuditFilter extends ErrorFilter {
       scope: scopeOf(error, request as RoutedRequest, route),
     };
     const client = new Client(request, res as NonNullable<typeof res>);
-    this.recorder.record(event, { callerKey: caller ? client.callerKey(caller) : client.clientKey, isKept });
+    this.recorder.record(event, {
+      callerKey: caller ? callerKeyOf(caller, client) : client.clientKey,
+      isKept,
+    });
   }
 
   /** Returns true to record a refusal, false to process it without storing it (for equal timing), null to skip it. */

@@ -81,10 +81,13 @@ export function identityOf({
   return identified && subject !== null ? { issuer, subject } : null;
 }
 
-/** Key for limits per caller: who they are, or the client key for callers without a subject. */
-export function callerKeyOf(caller: Caller, clientKey: () => string): string {
-  const identity = identityOf(caller);
-  return identity ? JSON.stringify([identity.issuer, identity.subject]) : clientKey();
+/**
+ * Key for limits per caller: who they are, or the client key for callers without a subject. An assumed caller counts as
+ * the caller who asks.
+ */
+export function callerKeyOf(caller: Caller, client: { readonly clientKey: string }): string {
+  const identity = identityOf(caller.assumedBy ?? caller);
+  return identity ? JSON.stringify([identity.issuer, identity.subject]) : client.clientKey;
 }
 
 /** Digest of who a caller is, as the database stores it; null for callers without a subject. */

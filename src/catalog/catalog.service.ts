@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { callerKeyOf } from '../auth/caller.js';
 import { ClientConfig, type ItemPage, OMITTED, type PluginPolicy } from '../client-config/client-config.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
 import type { SearchContext } from '../database/search-pool.js';
@@ -177,7 +178,7 @@ export class CatalogService {
     const omitted = await this.countOmitted(access, gone, request, config);
     const read = (member: string, after: ConfigPosition | null) =>
       this.exclusively(access, gone, ({ view }) => this.configItems(view, request, config, member, after));
-    const callerKey = access.client.callerKey(access.caller);
+    const callerKey = callerKeyOf(access.caller, access.client);
     return new StreamedJson(config.text(read), gone, callerKey, key, headersOf(request, omitted));
   }
 
@@ -222,7 +223,7 @@ export class CatalogService {
     gone: AbortSignal,
     work: (current: VerifiedAccess) => Promise<Result>,
   ): Promise<Result> {
-    return this.semaphores.exports.run(access.client.callerKey(access.caller), gone, async () =>
+    return this.semaphores.exports.run(callerKeyOf(access.caller, access.client), gone, async () =>
       work(await this.views.verify(access)),
     );
   }
@@ -233,7 +234,7 @@ export class CatalogService {
   ): Promise<CachedJson> {
     // A cached page does not prove that the caller has access, and verifying is cheap compared with an uncached search.
     const verified = access.isVerified ? access : await this.views.verify(access);
-    const callerKey = access.client.callerKey(access.caller);
+    const callerKey = callerKeyOf(access.caller, access.client);
     const signal = access.client.abortSignal();
     return (
       this.cache.get(cacheKey(verified.view, request)) ??
@@ -260,7 +261,7 @@ export class CatalogService {
     request: PageRequest,
     search?: SearchContext,
   ): Promise<CachedJson> {
-    const callerKey = access.client.callerKey(access.caller);
+    const callerKey = callerKeyOf(access.caller, access.client);
     let current: VerifiedAccess;
     if (access.isVerified) current = access;
     else {

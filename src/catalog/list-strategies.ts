@@ -103,9 +103,10 @@ export async function readList(
   const rows = request.limit + 1;
   const isPlain = !isSearch(request.filter);
   const names = isPlain ? namesFor(rows, type, request, rowsPerName) : rows * NAMES_PER_FILTERED_ROW;
+  const scans = isPlain ? [] : indexScansFor(request.filter);
   const walk = new NameWalk(sql, type, request);
   for (let effort = 1; ; effort *= GROWTH) {
-    for (const scan of indexScansFor(request.filter)) {
+    for (const scan of scans) {
       const found = await readByIndex(sql, scan, type, request, FIRST_CANDIDATES * effort);
       if (found) return found;
     }

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { buffer } from 'node:stream/consumers';
 import { Controller, createParamDecorator, type ExecutionContext, Req } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { callerKeyOf } from '../auth/caller.js';
 import { Loaded, type LoadedRequest, Route } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
@@ -77,7 +78,7 @@ export class ContentFilesController {
       tree.digest,
       zipOf(tree, (file) => this.store.read(file, turn)),
       access.client.abortSignal(),
-      access.client.callerKey(access.caller),
+      callerKeyOf(access.caller, access.client),
       { 'Content-Disposition': `attachment; filename="${fileNameOf(entry)}"` },
     );
   }
@@ -98,7 +99,7 @@ export class ContentFilesController {
     @Req() request: LoadedRequest,
   ): Promise<CachedJson> {
     const { client, caller } = access;
-    return this.lists.run(client.callerKey(caller), client.abortSource, async () => {
+    return this.lists.run(callerKeyOf(caller, client), client.abortSource, async () => {
       const { digest, bytes, files } = await this.treeOf(access, entry, request);
       const turn = this.turnOf(access);
       const texts: { path: string; text: string }[] = [];
@@ -146,7 +147,7 @@ export class ContentFilesController {
   }
 
   private turnOf({ client, caller }: VerifiedAccess): Turn {
-    const key = client.callerKey(caller);
+    const key = callerKeyOf(caller, client);
     return (work) => this.semaphores.reads.run(key, client.abortSource, work);
   }
 }

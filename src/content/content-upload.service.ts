@@ -14,9 +14,8 @@ import type { EntryName, EntryType } from '../documents/entry-types.js';
 import { limitLockWaits, lockEntry } from '../database/locks.js';
 import type { Members } from '../members/members.responses.js';
 import { type IncomingContent, type TreeSummary, withMembers } from './content-tree.js';
-import { type Caller, identityOf } from '../auth/caller.js';
+import { type Caller, callerKeyOf, identityOf } from '../auth/caller.js';
 import { isReviewer, type ReviewRule, reviewRuleOf } from '../admission/reviewers.js';
-import type { Client } from '../auth/client.js';
 import { contentConfig } from '../config/slices.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
 import { EntriesService, type EntryPath } from '../entries/entries.service.js';
@@ -24,6 +23,7 @@ import { targetOf } from '../entry-store/entries.repository.js';
 import type { Entry } from '../entry-store/entry.entity.js';
 import { PublishRules } from '../entries/publish-request.js';
 import { ApiError, ClientGone } from '../http/errors.js';
+import type { Client } from '../http/request-context.js';
 import { withinQuota } from '../http/server-limits.js';
 import { Quota } from '../limits/quota.js';
 import { type ManagedSource, shareManaged } from '../sources/sources.repository.js';
@@ -95,7 +95,7 @@ export class ContentUploads {
    *   `content_too_large`; 415; 429 `too_many_requests`; 503 `overloaded`; 507 `content_full`.
    */
   async upload(requester: Requester, client: Client, target: UploadTarget, request: Request): Promise<void> {
-    const key = client.callerKey(requester.caller);
+    const key = callerKeyOf(requester.caller, client);
     await this.checkVersion(target);
     checkMediaType(request);
     const store = () =>
@@ -131,7 +131,7 @@ export class ContentUploads {
     if (problems.length > 0)
       throw new ApiError('invalid_archive', 'The archive does not match the document', problems);
     const content = await withMembers(files);
-    const key = client.callerKey(requester.caller);
+    const key = callerKeyOf(requester.caller, client);
     await this.semaphores.changes.run(key, client.abortSource, () =>
       'entry' in target
         ? this.storeForEntry(requester, target.entry, content)

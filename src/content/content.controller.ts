@@ -3,9 +3,8 @@ import { ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
-import { CurrentRequest, type RequestContext } from '../http/request-context.js';
+import { Client, CurrentClient, CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { ContentUploads, type UploadTarget } from './content-upload.service.js';
-import { Client, CurrentClient } from '../auth/client.js';
 
 @ApiTags('entries')
 @Controller('v1/entries/:type/:name/versions/:version/content')

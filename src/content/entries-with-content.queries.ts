@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { callerKeyOf } from '../auth/caller.js';
 import { hasShownStatus } from '../catalog/list-request.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
 import { jsonMember, parseJsonMember } from '../database/sql-expressions.js';
@@ -94,7 +95,7 @@ export class EntriesWithContent {
     { types, limit, name, after }: ContentList,
   ): Promise<ContentVersion[]> {
     const { client, caller } = access;
-    return this.semaphores.reads.run(client.callerKey(caller), client.abortSource, async () => {
+    return this.semaphores.reads.run(callerKeyOf(caller, client), client.abortSource, async () => {
       let current: VerifiedAccess | undefined;
       const find = async () => (current = current ? await this.views.verify(current) : access).view;
       const rows = await readCurrent<Row>(this.prepared, find, VERSIONS, {

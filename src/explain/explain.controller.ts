@@ -5,6 +5,7 @@ import { Loaded, Route } from '../auth/route.js';
 import { RegistryBody, RegistrySettings } from '../config/registry-settings.dto.js';
 import { Entry } from '../entry-store/entry.entity.js';
 import { JsonText } from '../http/json-answers.js';
+import { Client, CurrentClient } from '../http/request-context.js';
 import { DnsNamePipe } from '../http/validation.pipe.js';
 import { REGISTRY_SETTINGS_ERRORS } from '../registries/registries.controller.js';
 import { Registry } from '../registries/registry.entity.js';
@@ -25,7 +26,6 @@ import {
 import { ExplainService } from './explain.service.js';
 import { PreviewService } from './preview.service.js';
 import { WhoService } from './who.service.js';
-import { Client, CurrentClient } from '../auth/client.js';
 
 @ApiTags('access')
 @Controller('v1/access')

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Authenticator } from '../auth/auth.guard.js';
-import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
+import { type Caller, callerKeyOf } from '../auth/caller.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { SearchLimit } from '../catalog/search-limits.js';
 import { ApiError } from '../http/errors.js';
+import type { Client } from '../http/request-context.js';
 import { AssumedCallers, type CallerForm, type IdentifiedCaller } from './assumed-caller.js';
 import type { Explanation } from './explain.dto.js';
 import { hintsFor, providerHints, unmappedHints } from './hints.js';
@@ -40,20 +40,19 @@ export class ExplainService {
    */
   async explain(asker: Caller, client: Client, question: Question, as?: CallerForm): Promise<Explanation> {
     const rights = rightsOf(this.policy, asker);
-    const counted = client.countedAs(asker);
     if (as) {
       if (!mayAssume(rights)) throw new ApiError('role_required');
       // A question about the asker costs no more than the request itself; questions about others are limited.
-      return this.searches.run(client.callerKey(asker), client.abortSource, async () => {
+      return this.searches.run(callerKeyOf(asker, client), client.abortSource, async () => {
         const isRead = (question.action ?? 'see') === 'see';
         const found = await this.callers.identify(asker, as, isRead ? question.registry : null);
-        return this.explained({ asker, rights, isAssumed: true, client: counted }, question, found);
+        return this.explained({ asker, rights, isAssumed: true, client }, question, found);
       });
     }
     const refused = this.refusedToken(asker);
     if (refused) return refused;
     const own = { caller: asker, step: tokenStep(asker) };
-    return this.explained({ asker, rights, isAssumed: false, client: counted }, question, own);
+    return this.explained({ asker, rights, isAssumed: false, client }, question, own);
   }
 
   private async explained(

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
+import { type Caller, callerKeyOf } from '../auth/caller.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
 import { SearchLimit } from '../catalog/search-limits.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { JsonText } from '../http/json-answers.js';
+import type { Client } from '../http/request-context.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import type { PreviewBody } from './explain.dto.js';
@@ -31,8 +31,8 @@ export class PreviewService {
   /** @throws ApiError 404 `registry_not_found` if the registry is missing or hidden from the asker. */
   async preview(asker: Caller, client: Client, body: PreviewBody): Promise<JsonText> {
     await this.registries.load(asker, body.registry, 'read');
-    return this.searches.run(client.callerKey(asker), client.abortSource, () =>
-      this.show(asker, body, client.countedAs(asker)),
+    return this.searches.run(callerKeyOf(asker, client), client.abortSource, () =>
+      this.show(asker, body, client),
     );
   }
 

@@ -1,8 +1,8 @@
 import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
+import type { Client } from '../http/request-context.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import type { AskedEntry, RegistryFacts, SourceFacts } from './explain.queries.js';
 import { knowsEntries, knowsEntry, knowsRegistry, type Rights } from './knowledge.js';

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIP, isIPv6 } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import ipaddr from 'ipaddr.js';
-import type { Permit } from '../limits/semaphore.js';
+import type { AbortSource, Permit } from '../limits/semaphore.js';
 import { isLoopbackHost } from '../validation/urls.js';
+import { ClientGone } from './errors.js';
 
 const IPV4_IN_IPV6 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 const NETWORK_GROUPS = 4;
@@ -33,6 +34,71 @@ export function clientNetwork(address: string | undefined): string {
   const network = ipaddr.IPv6.parse(address).parts.slice(0, NETWORK_GROUPS);
   return `${network.map((group) => group.toString(16)).join(':')}::/64`;
 }
+
+/**
+ * Aborts when the connection closes. A class, because V8 keeps the accessors of an object literal, and with them the
+ * request, until a full garbage collection.
+ */
+class ConnectionEnd implements AbortSource {
+  constructor(private readonly response: Response) {}
+
+  get aborted(): boolean {
+    return this.response.closed || this.response.destroyed;
+  }
+
+  get reason(): ClientGone {
+    return new ClientGone('The client closed the connection');
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.response.once('close', listener);
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.response.off('close', listener);
+  }
+}
+
+/** The client that waits for the response to one request. */
+export class Client {
+  constructor(
+    private readonly request: Request,
+    private readonly response: Response,
+  ) {}
+
+  /** Key for limits per client: see `clientKeyOf`. */
+  get clientKey(): string {
+    return clientKeyOf(this.request);
+  }
+
+  /** A cheaper alternative to `abortSignal()` for waits that may be shorter than creating an AbortSignal. */
+  get abortSource(): AbortSource {
+    return new ConnectionEnd(this.response);
+  }
+
+  /** Returns a signal that aborts with ClientGone when the connection closes before the response is sent. */
+  abortSignal(): AbortSignal {
+    const { response } = this;
+    const gone = new AbortController();
+    const close = () => {
+      if (!response.writableFinished) gone.abort(new ClientGone('The client closed the connection'));
+    };
+    if (response.closed || response.destroyed) close();
+    else response.once('close', close);
+    return gone.signal;
+  }
+}
+
+/** The client of the current request. */
+export function clientIn(context: ExecutionContext): Client {
+  const http = context.switchToHttp();
+  return new Client(http.getRequest<Request>(), http.getResponse<Response>());
+}
+
+/** Handler parameter: the client. */
+export const CurrentClient = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  clientIn(context),
+);
 
 /** Identifies a request in the log and in the audit trail. */
 export interface RequestContext {

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import type { Request } from 'express';
+import { callerKeyOf } from '../auth/caller.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { WithdrawnPlugins } from '../catalog/withdrawn-plugins.queries.js';
 import { type ClientName, formsOf } from '../client-config/client-config.js';
@@ -143,7 +144,7 @@ export class MarketplaceService {
     });
     const tree = { ...treeSummaryOf(files), files: sortFiles(files) };
     const { client, caller } = access;
-    const key = client.callerKey(caller);
+    const key = callerKeyOf(caller, client);
     const turn: Turn = (work) => this.semaphores.reads.run(key, client.abortSource, work);
     const read = (digest: string) => {
       const content = generated.get(digest);
@@ -231,7 +232,7 @@ export class MarketplaceService {
     const late = new AbortController();
     const timeout = setTimeout(() => late.abort(new ApiError('overloaded', STILL_BUILDING)), MAX_WAIT_MS);
     const signal = AbortSignal.any([gone, late.signal]);
-    const callerKey = access.client.callerKey(access.caller);
+    const callerKey = callerKeyOf(access.caller, access.client);
     let [current, plan] = [access, await this.planFor(access)];
     try {
       for (;;) {
@@ -296,7 +297,7 @@ export class MarketplaceService {
     const key = createHash('sha256')
       .update(JSON.stringify([FORMAT, settingsOf(access), contents]))
       .digest('hex');
-    const callerKey = access.client.callerKey(access.caller);
+    const callerKey = callerKeyOf(access.caller, access.client);
     const plugins = () =>
       this.reading.run(callerKey, undefined, async () => pluginsOf(await this.entries.described(versions)));
     return { key, plugins };

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
+import { callerKeyOf } from '../auth/caller.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import type { GitProcess } from '../git/git-process.js';
 import { ApiError } from '../http/errors.js';
@@ -53,7 +54,7 @@ export class UploadPack {
     protocol: string | undefined,
     response: Response,
   ): Promise<void> {
-    const key = access.client.callerKey(access.caller);
+    const key = callerKeyOf(access.caller, access.client);
     if (!this.perCaller.tryAcquire(key)) throw new ApiError('too_many_requests');
     const ended: (() => void)[] = [() => this.perCaller.release(key)];
     const end = () => ended.splice(0).forEach((release) => release());

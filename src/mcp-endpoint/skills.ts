@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { buffer } from 'node:stream/consumers';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { callerKeyOf } from '../auth/caller.js';
 import type { LoadedRequest } from '../auth/route.js';
 import { ContentStore } from '../content/content-store.queries.js';
 import { ApiError } from '../http/errors.js';
@@ -157,7 +158,7 @@ export class Skills {
 }
 
 function inTurn<T>(turns: Semaphore, { client, caller }: VerifiedAccess, work: () => Promise<T>): Promise<T> {
-  return turns.run(client.callerKey(caller), undefined, work);
+  return turns.run(callerKeyOf(caller, client), undefined, work);
 }
 
 /** Returns null for a SKILL.md that does not follow the Agent Skills specification. */

@@ -2,13 +2,12 @@ import { Body, Controller, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Route } from '../auth/route.js';
-import { CurrentRequest, type RequestContext } from '../http/request-context.js';
+import { Client, CurrentClient, CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { DnsNamePipe } from '../http/validation.pipe.js';
 import { SOURCE_EXAMPLES, SourceBody, SourceSettings } from '../source-kinds/source-settings.dto.js';
 import { SOURCE_SETTINGS_ERRORS } from '../sources/sources.controller.js';
 import { SourceTestAnswer } from './source-test.responses.js';
 import { SourceTests } from './source-test.service.js';
-import { Client, CurrentClient } from '../auth/client.js';
 
 @ApiTags('sources')
 @Controller('v1/sources/:name/test')

@@ -1,9 +1,8 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
+import { type Caller, callerKeyOf } from '../auth/caller.js';
 import type { SourceConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
-import type { RequestContext } from '../http/request-context.js';
+import type { Client, RequestContext } from '../http/request-context.js';
 import { withinQuota } from '../http/server-limits.js';
 import { ownShortage } from '../limits/own-resources.js';
 import { Quota } from '../limits/quota.js';
@@ -54,7 +53,7 @@ export class SourceTests implements OnApplicationShutdown {
     const declared = await this.sources.declare(caller, name, body);
     if (!isSynced(declared)) throw new ApiError('not_synced');
     const source = unsavedSource(declared, 'api');
-    return withinQuota(this.running, client.callerKey(caller), () => {
+    return withinQuota(this.running, callerKeyOf(caller, client), () => {
       const gone = client.abortSignal();
       const run = () => this.read(source, AbortSignal.any([gone, this.stopping.signal]));
       // A test lasts longer than a change and holds no connection to the database.

@@ -1,13 +1,13 @@
 import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Caller } from '../auth/caller.js';
-import type { Client } from '../auth/client.js';
 import { type EnteredRegistry, type LoadedRequest, Route, type RouteDocumentation } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import type { MarketplaceConfig } from '../config/config.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import type { CachedJson } from '../http/json-answers.js';
+import type { Client } from '../http/request-context.js';
 import { isUnchanged } from './freshness.queries.js';
 import { RegistryCallers } from './registry-key-callers.js';
 import { RegistryLookup, type RegistryState } from './registry-lookup.queries.js';

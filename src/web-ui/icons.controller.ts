@@ -1,5 +1,6 @@
 import { Controller, Param, Req, Res } from '@nestjs/common';
 import type { Response } from 'express';
+import { callerKeyOf } from '../auth/caller.js';
 import { Loaded, type LoadedRequest, Route } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
@@ -29,7 +30,7 @@ export class IconsController {
     request.readEntry = { type, name };
     const { bytes } = await this.catalog.version(access, type, name, 'latest', false);
     const { client, caller } = access;
-    const icon = await this.icons.of(iconsIn(type, bytes), client.callerKey(caller), client.abortSignal());
+    const icon = await this.icons.of(iconsIn(type, bytes), callerKeyOf(caller, client), client.abortSignal());
     response.setHeader('Cache-Control', 'private, no-cache');
     response.vary('Authorization');
     if (!icon) return void response.status(204).end();
