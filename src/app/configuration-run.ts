@@ -1,6 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { ChangeEvent } from '../audit/audit-trail.js';
-import type { Claims } from '../claims/claims.js';
+import { type ChangeEvent, resourceChange } from '../audit/audit-trail.js';
 import type { Config } from '../config/config.js';
 
 /** The changes made by a startup or reload, such as `source catalog: created`. */
@@ -20,23 +19,7 @@ export interface ConfigurationRun {
   readonly events: ChangeEvent[];
 }
 
-/** A source or registry before or after a change: its claims and its audited form. */
-export interface AuditedForm {
-  readonly claims: Claims;
-  readonly form: object;
-}
-
 /** Returns the audit event for a change made by the configuration file. */
-export function applied(
-  type: 'source' | 'registry',
-  name: string,
-  before: AuditedForm | null,
-  after: AuditedForm | null,
-): ChangeEvent {
-  return {
-    action: 'config.apply',
-    target: { type, name },
-    claims: [before, after].flatMap((declared) => (declared ? [declared.claims] : [])),
-    change: { ...(before ? { before: before.form } : {}), ...(after ? { after: after.form } : {}) },
-  };
+export function applied(...change: Parameters<typeof resourceChange>): ChangeEvent {
+  return { ...resourceChange(...change), action: 'config.apply' };
 }

@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { In } from 'typeorm';
 import type { RegistryConfig } from '../config/config.js';
 import { RegistriesRepository, registriesWith } from '../registries/registries.repository.js';
-import { declaredRegistry } from '../registries/registries.responses.js';
+import { auditedRegistry } from '../registries/registries.responses.js';
 import { RegistryWriter } from '../registries/registry-writer.js';
 import { Registry, RegistrySource } from '../registries/registry.entity.js';
 import { type SourceRow, SourcesRepository } from '../sources/sources.repository.js';
-import { applied, type AuditedForm, type ConfigurationRun } from './configuration-run.js';
+import { applied, type ConfigurationRun } from './configuration-run.js';
 
 /** Writes the registries that the configuration file declares. */
 @Injectable()
@@ -40,7 +40,7 @@ export class ConfiguredRegistries {
       const registry = await this.repository.findById(manager, id);
       if (!registry) continue;
       changes.push(`registry ${registry.name}: removed`);
-      events.push(applied('registry', registry.name, registryForm(registry), null));
+      events.push(applied('registry', registry.name, auditedRegistry(registry), null));
     }
     await manager.delete(Registry, { id: In([...ids]) });
   }
@@ -65,7 +65,8 @@ export class ConfiguredRegistries {
     const { name } = declared;
     const isTakenOver = found?.origin === 'api';
     const before =
-      found && registryForm(found, { ...(isTakenOver ? { origin: 'api' } : {}), position: found.position });
+      found &&
+      auditedRegistry(found, { ...(isTakenOver ? { origin: 'api' } : {}), position: found.position });
     const { outcome, registry } = await this.writer.put(
       manager,
       found,
@@ -75,7 +76,7 @@ export class ConfiguredRegistries {
       position,
     );
     changes.push(`registry ${name}: ${isTakenOver ? 'taken over from the API' : outcome}`);
-    const after = registryForm(registry, { ...(isTakenOver ? { origin: 'config' } : {}), position });
+    const after = auditedRegistry(registry, { ...(isTakenOver ? { origin: 'config' } : {}), position });
     events.push(applied('registry', name, before, after));
     if (isTakenOver)
       warnings.push(
@@ -101,21 +102,17 @@ export class ConfiguredRegistries {
       const registry = await this.repository.findById(manager, id);
       if (!registry || declared.has(registry.name) || keeps(registry)) continue;
       const { name } = registry;
-      const before = registryForm(registry);
+      const before = auditedRegistry(registry);
       const lost = registry.sources.filter(({ sourceId }) => sourceIds.includes(sourceId));
       await manager.delete(RegistrySource, { registryId: id, sourceId: In([...sourceIds]) });
       await manager.update(Registry, { id }, { updatedAt: () => 'now()' });
       registry.sources = registry.sources.filter((held) => !lost.includes(held));
       changes.push(`registry ${name}: changed`);
-      events.push(applied('registry', name, before, registryForm(registry)));
+      events.push(applied('registry', name, before, auditedRegistry(registry)));
       for (const { source } of lost)
         warnings.push(
           `The registry ${name}, created through the API, lost its source ${source.name}, which ${reason}`,
         );
     }
   }
-}
-
-function registryForm(registry: Registry, more: object = {}): AuditedForm {
-  return { claims: registry.shownClaims, form: { ...declaredRegistry(registry), ...more } };
 }

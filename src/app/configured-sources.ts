@@ -8,8 +8,8 @@ import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { SourceWriter } from '../sources/source-writer.js';
 import { Source } from '../sources/source.entity.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
-import { declaredSource } from '../sources/sources.responses.js';
-import { applied, type AuditedForm, type ConfigurationRun } from './configuration-run.js';
+import { auditedSource } from '../sources/sources.responses.js';
+import { applied, type ConfigurationRun } from './configuration-run.js';
 import { ConfiguredRegistries } from './configured-registries.js';
 
 /** Sources loaded and written per batch, so that the server handles requests between batches. */
@@ -54,7 +54,7 @@ export class ConfiguredSources {
     await manager.delete(Source, { id: In([...ids]) });
     for (const source of leaving) {
       changes.push(`source ${source.name}: removed with its entries`);
-      events.push(applied('source', source.name, sourceForm(source), null));
+      events.push(applied('source', source.name, auditedSource(source), null));
       if (source.origin === 'api')
         warnings.push(
           `The source ${source.name}, created through the API, was removed with its entries: the configuration file has a source of another kind with this name`,
@@ -89,16 +89,16 @@ export class ConfiguredSources {
     const missing = batch.filter(({ name }) => !found.has(name));
     for (const source of await this.writer.createAll(manager, missing, 'config', null)) {
       changes.push(`source ${source.name}: created`);
-      events.push(applied('source', source.name, null, sourceForm(source)));
+      events.push(applied('source', source.name, null, auditedSource(source)));
     }
     for (const declared of batch) {
       const source = found.get(declared.name);
       if (source?.origin === 'api') await this.takeOver(run, source, declared, managed);
       else if (source) {
-        const before = sourceForm(source);
+        const before = auditedSource(source);
         await this.writer.put(manager, source, declared, 'config', null);
         changes.push(`source ${source.name}: changed`);
-        events.push(applied('source', source.name, before, sourceForm(source)));
+        events.push(applied('source', source.name, before, auditedSource(source)));
       }
     }
   }
@@ -113,10 +113,10 @@ export class ConfiguredSources {
     const { name } = declared;
     const { claimSetId } = source;
     const earlierName = source.id === managed?.id ? managed.name : name;
-    const before = sourceForm(source, { name: earlierName, origin: 'api' });
+    const before = auditedSource(source, { name: earlierName, origin: 'api' });
     await this.writer.put(manager, source, declared, 'config', null);
     changes.push(`source ${name}: taken over from the API`);
-    events.push(applied('source', name, before, sourceForm(source, { name, origin: 'config' })));
+    events.push(applied('source', name, before, auditedSource(source, { name, origin: 'config' })));
     const called = earlierName === name ? '' : `, where it was called ${earlierName}`;
     warnings.push(
       `The source ${name} was created through the API${called}: it is now managed by the configuration file`,
@@ -128,10 +128,6 @@ export class ConfiguredSources {
       isWithin(this.policy, claims, source.claims),
     );
   }
-}
-
-function sourceForm(source: Source, more: object = {}): AuditedForm {
-  return { claims: source.shownClaims, form: { ...more, ...declaredSource(source) } };
 }
 
 // Only super-admins reach a source without claims under `unlabeled: deny`, which `keepsWithin` cannot know.

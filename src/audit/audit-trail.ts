@@ -36,6 +36,28 @@ export interface ChangeEvent {
   readonly waiting?: readonly string[];
 }
 
+/** A source or registry before or after a change: its claims and its audited form. */
+export interface AuditedForm {
+  readonly claims: Claims;
+  readonly form: object;
+}
+
+/** Returns the event of a change to a source or registry: null before it was created, and after it was deleted. */
+export function resourceChange(
+  type: 'source' | 'registry',
+  name: string,
+  before: AuditedForm | null,
+  after: AuditedForm | null,
+): ChangeEvent {
+  const verb = before === null ? 'create' : after === null ? 'delete' : 'update';
+  return {
+    action: `${type}.${verb}`,
+    target: { type, name },
+    claims: [before, after].flatMap((declared) => (declared ? [declared.claims] : [])),
+    change: { ...(before ? { before: before.form } : {}), ...(after ? { after: after.form } : {}) },
+  };
+}
+
 /** The caller and the request of a change. */
 export interface Requester {
   readonly caller: Caller;

@@ -1,4 +1,5 @@
 import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
+import type { AuditedForm } from '../audit/audit-trail.js';
 import { CLAIMS_SCHEMA } from '../claims/claims.js';
 import { MarketplaceSettings, REGISTRY_SETTINGS, RegistrySettings } from '../config/registry-settings.dto.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
@@ -113,8 +114,12 @@ export function registryTag(registry: Registry): string {
   return contentTag([registry.sourceNames, registry.shownClaims, ...settings]);
 }
 
-/** Returns the declaration of a registry (reference/sources), for responses and the audit trail. */
-export function declaredRegistry(registry: Registry): Pick<Plain<RegistryAnswer>, keyof RegistrySettings> {
+/** Returns the declaration of a registry (reference/sources) and its claims for the audit trail. */
+export function auditedRegistry(registry: Registry, more: object = {}): AuditedForm {
+  return { claims: registry.shownClaims, form: { ...declaredRegistry(registry), ...more } };
+}
+
+function declaredRegistry(registry: Registry): Pick<Plain<RegistryAnswer>, keyof RegistrySettings> {
   return {
     sources: registry.sourceNames,
     claims: registry.shownClaims,

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager } from 'typeorm';
-import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
+import { AuditTrail, resourceChange } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
@@ -26,7 +26,7 @@ import { checkSettingsLength } from '../sources/admin-limits.js';
 import { type SourceRow, SourcesRepository } from '../sources/sources.repository.js';
 import { RegistriesRepository, type RegistryRow } from './registries.repository.js';
 import {
-  declaredRegistry,
+  auditedRegistry,
   describeRegistry,
   type RegistryAnswer,
   registryTag,
@@ -109,17 +109,14 @@ export class RegistriesService {
       const sources = await this.lockSources(manager, caller, declared.sources, found);
       if (!found && (await this.registries.countMade(manager)) >= this.limits.apiRegistries)
         throw new ApiError('too_many_registries');
-      const before = found && { claims: found.shownClaims, form: declaredRegistry(found) };
+      const before = found && auditedRegistry(found);
       const { registry, outcome } = await this.writer.put(manager, found, declared, sources, 'api', 0);
-      const event: ChangeEvent = {
-        action: found ? 'registry.update' : 'registry.create',
-        target: { type: 'registry', name },
-        claims: [...(before ? [before.claims] : []), registry.shownClaims],
-        change: { ...(before ? { before: before.form } : {}), after: declaredRegistry(registry) },
-      };
       return {
         result: { created: !found, answer: this.get(caller, registry) },
-        events: outcome === 'unchanged' ? [] : [event],
+        events:
+          outcome === 'unchanged'
+            ? []
+            : [resourceChange('registry', name, before, auditedRegistry(registry))],
       };
     });
   }
@@ -134,14 +131,8 @@ export class RegistriesService {
       const found = await this.registries.lockByName(manager, name);
       checkAdminAccess(this.policy, caller, found, 'change', 'registry_not_found');
       checkPreconditions(preconditions, registryTag(found));
-      const event: ChangeEvent = {
-        action: 'registry.delete',
-        target: { type: 'registry', name },
-        claims: [found.claims],
-        change: { before: declaredRegistry(found) },
-      };
       await this.registries.remove(manager, found);
-      return { result: undefined, events: [event] };
+      return { result: undefined, events: [resourceChange('registry', name, auditedRegistry(found), null)] };
     });
   }
 

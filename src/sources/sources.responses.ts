@@ -1,4 +1,5 @@
 import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
+import type { AuditedForm } from '../audit/audit-trail.js';
 import { CLAIMS_SCHEMA } from '../claims/claims.js';
 import { MAX_SHOWN_SKIPPED } from '../documents/entry-types.js';
 import { AdminListMetadata } from '../http/lists.dto.js';
@@ -97,12 +98,15 @@ export class SourceKinds {
   files: boolean;
 }
 
-/** Returns the declaration of a source (reference/sources) for the audit trail, with queries removed from URLs. */
-export function declaredSource(source: Source): object {
+/**
+ * Returns the declaration of a source (reference/sources) and its claims for the audit trail, with queries removed from
+ * URLs.
+ */
+export function auditedSource(source: Source, more: object = {}): AuditedForm {
   const text = JSON.stringify(declarationOf(source), (_key, value: unknown) =>
     typeof value === 'string' && /^https?:/i.test(value) && URL.canParse(value) ? withoutQuery(value) : value,
   );
-  return JSON.parse(text) as object;
+  return { claims: source.shownClaims, form: { ...more, ...(JSON.parse(text) as object) } };
 }
 
 /** Returns a source as the admin API shows it (reference/sources). Settings contain no secrets. */

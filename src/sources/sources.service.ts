@@ -1,7 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
-import { type Audited, AuditTrail, type ChangeEvent, type Requester } from '../audit/audit-trail.js';
+import {
+  type Audited,
+  AuditTrail,
+  type ChangeEvent,
+  type Requester,
+  resourceChange,
+} from '../audit/audit-trail.js';
 import { Authenticator } from '../auth/auth.guard.js';
 import { type Caller, personKey } from '../auth/caller.js';
 import type { ResourceUse } from '../auth/route.js';
@@ -25,7 +31,7 @@ import { SourceWriter } from './source-writer.js';
 import { Source } from './source.entity.js';
 import { registriesOf, SourcesRepository } from './sources.repository.js';
 import type { SourceListParameters } from './sources.dto.js';
-import { declaredSource, describeSource, type SourceKinds, sourceTag } from './sources.responses.js';
+import { auditedSource, describeSource, type SourceKinds, sourceTag } from './sources.responses.js';
 
 /** Implements the source routes of the admin API (reference/sources). */
 @Injectable()
@@ -107,17 +113,12 @@ export class SourcesService {
       );
       if (!found && (await this.sources.countMade(manager)) >= this.limits.apiSources)
         throw new ApiError('too_many_sources');
-      const before = found && { claims: found.shownClaims, form: declaredSource(found) };
+      const before = found && auditedSource(found);
       const { source, outcome } = await this.writer.put(manager, found, declared, 'api', personKey(caller));
-      const event: ChangeEvent = {
-        action: found ? 'source.update' : 'source.create',
-        target: { type: 'source', name },
-        claims: [...(before ? [before.claims] : []), source.shownClaims],
-        change: { ...(before ? { before: before.form } : {}), after: declaredSource(source) },
-      };
       return {
         result: { created: !found, answer: this.get(source) },
-        events: outcome === 'unchanged' ? [] : [event],
+        events:
+          outcome === 'unchanged' ? [] : [resourceChange('source', name, before, auditedSource(source))],
       };
     });
   }
@@ -133,14 +134,8 @@ export class SourcesService {
       checkAdminAccess(this.policy, caller, found, 'change', 'source_not_found');
       checkPreconditions(preconditions, sourceTag(found));
       await this.checkUnused(caller, manager, found);
-      const event: ChangeEvent = {
-        action: 'source.delete',
-        target: { type: 'source', name },
-        claims: [found.claims],
-        change: { before: declaredSource(found) },
-      };
       await this.sources.remove(manager, found);
-      return { result: undefined, events: [event] };
+      return { result: undefined, events: [resourceChange('source', name, auditedSource(found), null)] };
     });
   }
 
