@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type EntityManager, Raw } from 'typeorm';
+import { Any, type EntityManager, Raw } from 'typeorm';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { canonicalClaims, type Claims, givenForm } from '../claims/claims.js';
 import { transactionTime } from '../database/locks.js';
@@ -51,14 +51,13 @@ export class AdmittedItems {
       order: { id: 'ASC' },
       lock: { mode: 'for_key_share' },
     });
-    const rows = await manager.query<{ claims: Claims }[]>(
-      `select claims from admission_item where id = any($1::uuid[]) and claims is not null
-       union select change -> 'claims' from admission_item where id = any($1::uuid[]) and change ? 'claims'`,
-      [ids],
-    );
+    const items = await manager.find(AdmissionItem, {
+      select: { id: true, claims: true, change: true },
+      where: { id: Any(ids) },
+    });
     await this.claimSets.findOrCreateAll(
       manager,
-      rows.map(({ claims }) => claims),
+      items.flatMap(({ claims, change }) => [claims, change?.claims].filter((one) => one != null)),
     );
   }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, IsNull, Raw } from 'typeorm';
 import { SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
@@ -8,17 +8,20 @@ import { transactionTime } from '../database/locks.js';
 import { enterAdmission, limitLockWaits } from '../database/locks.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { noteChanged } from '../entry-store/entry-rows.queries.js';
+import { EntryVersion } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
 import { contentsOf } from '../members/members.js';
 import type { Members } from '../members/members.responses.js';
-import { MANAGED_KIND } from '../source-kinds/kinds.js';
+import { MANAGED_KIND, type SettingsOf } from '../source-kinds/kinds.js';
 import { SourceStates } from '../sources/source-states.queries.js';
+import type { Source } from '../sources/source.entity.js';
 import { lockSource } from '../sources/sources.repository.js';
 import { AdmissionItem } from './admission.entity.js';
 import { matchingBlocks } from './block-rule.js';
 import { BlockSweep } from './block-sweep.queries.js';
 import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
 import { curateContent } from './curation-rules.js';
+import { membersOfVersions } from './held-content.queries.js';
 import { countHeld, setReasons } from './held-items.queries.js';
 import { type ReviewRule, reviewReason, reviewRuleOf } from './reviewers.js';
 import { contentStored, type HoldReason, shownReasons } from './verdict.js';
@@ -50,14 +53,7 @@ interface JudgedVersion {
   readonly members: Members;
 }
 
-interface WaitingItem {
-  readonly type: EntryType;
-  readonly name: string;
-  readonly reasons: readonly HoldReason[];
-  readonly review: readonly ReviewRule[] | null;
-  readonly kind: string;
-  readonly members: Members;
-}
+const WAITS_FOR_CONTENT = Raw((reasons) => `${reasons} @> '[{"policy": "content"}]'`);
 
 /**
  * Applies blocks and rules to content in the transaction that stores or analyzes it (reference/admission), so readers
@@ -79,24 +75,23 @@ export class ContentAdmission {
    * @throws ApiError 404 `version_not_found` if it is gone or no longer held for its content.
    */
   async enter(manager: EntityManager, target: ContentTarget): Promise<void> {
-    const [source] = await manager.query<{ id: number; kind: string }[]>(
-      'versionId' in target
-        ? `select s.id, s.kind from entry_version v join entry e on e.id = v.entry_id join source s on s.id = e.source_id
-           where v.id = $1`
-        : `select s.id, s.kind from admission_item i join source s on s.id = i.source_id where i.id = $1`,
-      ['versionId' in target ? target.versionId : target.itemId],
-    );
+    const source = await sourceOfTarget(manager, target);
     if (!source) throw new ApiError('version_not_found');
     if (source.kind === MANAGED_KIND) await enterAdmission(manager);
     await lockSource(manager, source.id).getOne();
     if (source.kind !== MANAGED_KIND) await enterAdmission(manager);
-    const [locked] = await manager.query<unknown[]>(
+    const locked =
       'versionId' in target
-        ? `select from entry_version where id = $1 for key share`
-        : `select from admission_item where id = $1 and status = 'held' and reasons @> '[{"policy": "content"}]'
-             and content_tree is null for update`,
-      ['versionId' in target ? target.versionId : target.itemId],
-    );
+        ? await manager.findOne(EntryVersion, {
+            select: { id: true },
+            where: { id: target.versionId },
+            lock: { mode: 'for_key_share' },
+          })
+        : await manager.findOne(AdmissionItem, {
+            select: { id: true },
+            where: { id: target.itemId, status: 'held', reasons: WAITS_FOR_CONTENT, contentTree: IsNull() },
+            lock: { mode: 'pessimistic_write' },
+          });
     if (!locked) throw new ApiError('version_not_found');
   }
 
@@ -120,13 +115,15 @@ export class ContentAdmission {
     }
     const { versionId } = target;
     const added = await manager.query<unknown[]>(
-      `insert into version_content (version_id, tree) values ($1, decode($2, 'hex')) on conflict do nothing returning version_id`,
+      `with added as (
+         insert into version_content (version_id, tree) values ($1, decode($2, 'hex')) on conflict do nothing returning version_id
+       ), settled as (
+         update content_fetch set fetch_at = null, error = null where version_id in (select version_id from added)
+       )
+       select version_id from added`,
       [versionId, tree],
     );
     if (added.length === 0) throw new ApiError('content_exists');
-    await manager.query(`update content_fetch set fetch_at = null, error = null where version_id = $1`, [
-      versionId,
-    ]);
     await noteContent(manager, 'v.id = $1', versionId);
     return this.judgeVersions(manager, [versionId], rules);
   }
@@ -205,21 +202,16 @@ export class ContentAdmission {
    * holds it.
    */
   private async judgeItem(manager: EntityManager, itemId: string): Promise<void> {
-    const [item] = await manager.query<WaitingItem[]>(
-      `select i.type, i.name, i.reasons, s.settings -> 'review' as review, s.kind, t.members
-       from admission_item i join source s on s.id = i.source_id join content_tree t on t.digest = i.content_tree
-       where i.id = $1`,
-      [itemId],
-    );
-    if (!item) return;
-    const { type, name, members } = item;
+    const item = await manager.findOne(AdmissionItem, { where: { id: itemId }, relations: { source: true } });
+    const stored = await membersOfVersions(manager, { trees: [], versionIds: [], itemIds: [itemId] });
+    const members = stored.get(itemId);
+    if (!item || !members) return;
+    const { type, name, source } = item;
     const others = item.reasons.filter(({ policy }) => policy !== 'content' && policy !== 'block');
     const isReviewed = others.some(({ policy }) => policy === 'review');
-    const isManaged = item.kind === MANAGED_KIND;
-    const review =
-      isManaged && !isReviewed
-        ? reviewReason(item.review ?? undefined, name, contentsOf(type, members))
-        : null;
+    const isManaged = source.kind === MANAGED_KIND;
+    const { review: rules } = source.settings as SettingsOf<typeof MANAGED_KIND>;
+    const review = isManaged && !isReviewed ? reviewReason(rules, name, contentsOf(type, members)) : null;
     const blocked = await blockReasons(manager, await this.blocks.inForce(manager), [itemId]);
     const holding = [...(review ? [review] : []), ...others, ...(blocked.get(itemId) ?? [])];
     // DueItems applies the rules of synced sources.
@@ -229,6 +221,16 @@ export class ContentAdmission {
       { id: itemId, reasons: isJudged ? holding : [...holding, contentStored(now)] },
     ]);
   }
+}
+
+async function sourceOfTarget(manager: EntityManager, target: ContentTarget): Promise<Source | undefined> {
+  if ('itemId' in target) {
+    const where = { id: target.itemId };
+    return (await manager.findOne(AdmissionItem, { where, relations: { source: true } }))?.source;
+  }
+  const where = { id: target.versionId };
+  return (await manager.findOne(EntryVersion, { where, relations: { entry: { source: true } } }))?.entry
+    .source;
 }
 
 /** Responses that list content are cached by revision, and searches compare the members of content. */

@@ -83,14 +83,17 @@ export class ContentStore {
    */
   async *read(digest: string, turn: Turn = (work) => work()): AsyncGenerator<Buffer> {
     for (let position = 0, left = 1; left > 0; position += 1) {
-      const [row] = await turn(() =>
+      const row = await turn(() =>
         // Uses base64, because the default, hexadecimal, would take 1.5 times the memory in transit.
-        this.dataSource.query<{ bytes: number; data: string | null }[]>(
-          `select b.bytes, encode(c.data, 'base64') as data from content_blob b
-           left join content_chunk c on c.blob = b.digest and c.position = $2
-           where b.digest = decode($1, 'hex')`,
-          [digest, position],
-        ),
+        this.dataSource
+          .createQueryBuilder(ContentBlob, 'blob')
+          .leftJoin(ContentChunk, 'chunk', 'chunk.blob = blob.digest and chunk.position = :position', {
+            position,
+          })
+          .select('blob.bytes', 'bytes')
+          .addSelect(`encode(chunk.data, 'base64')`, 'data')
+          .where({ digest })
+          .getRawOne<{ bytes: number; data: string | null }>(),
       );
       left = row ? row.bytes - position * CHUNK_BYTES : 1;
       if (left <= 0) return;

@@ -205,16 +205,20 @@ export async function inMigrationTransaction<T>(
 
 /** Retries within the transaction: other replicas wait for it, instead of taking turns at blocking readers. */
 async function retryingLocks<T>(runner: QueryRunner, work: () => Promise<T>, log: Log): Promise<T> {
-  await runner.query('savepoint before_locks');
-  for (let attempt = 1; ; attempt += 1)
+  for (let attempt = 1; ; attempt += 1) {
+    // A nested transaction, which is a savepoint.
+    await runner.startTransaction();
     try {
       await runner.query(`set local lock_timeout = ${Math.min(attempt * STEP_MS, LONGEST_WAIT_MS)}`);
-      return await work();
+      const result = await work();
+      await runner.commitTransaction();
+      return result;
     } catch (error) {
+      await runner.rollbackTransaction().catch(() => undefined);
       if (!isLockConflict(error)) throw error;
       if (attempt === LOGGED_ATTEMPT)
         log(`A migration waits until other sessions release their locks (${(error as Error).message})`);
-      await runner.query('rollback to savepoint before_locks');
       await sleep(Math.min(attempt * STEP_MS, LONGEST_PAUSE_MS));
     }
+  }
 }

@@ -7,6 +7,7 @@ import { CatalogModule } from '../catalog/catalog.module.js';
 import { ContentModule } from '../content/content.module.js';
 import { EntriesModule } from '../entries/entries.module.js';
 import { EntryStoreModule } from '../entry-store/entry-store.module.js';
+import { Entry } from '../entry-store/entry.entity.js';
 import { RegistriesModule } from '../registries/registries.module.js';
 import { Registry } from '../registries/registry.entity.js';
 import { SourcesModule } from '../sources/sources.module.js';
@@ -25,7 +26,7 @@ import { WhoService } from './who.service.js';
 /** Access explanations (reference/explain). */
 @Module({
   imports: [
-    TypeOrmModule.forFeature([Registry]),
+    TypeOrmModule.forFeature([Registry, Entry]),
     AdmissionModule,
     AuthModule,
     AuthzModule,

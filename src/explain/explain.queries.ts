@@ -8,6 +8,7 @@ import type { RegistryKey } from '../config/registry-keys.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
 import { OpenAccess } from '../authz/admin-access.js';
+import { Entry } from '../entry-store/entry.entity.js';
 import { Registry } from '../registries/registry.entity.js';
 import type { SourceKind } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
@@ -173,7 +174,10 @@ select id, claims from (
 /** Counts entries by claim set, and the names visible in a view. */
 @Injectable()
 export class ClaimSetCounts {
-  constructor(private readonly prepared: PreparedStatements) {}
+  constructor(
+    private readonly prepared: PreparedStatements,
+    @InjectRepository(Entry) private readonly entries: Repository<Entry>,
+  ) {}
 
   /** Returns the claim sets of these sources' entries, most frequent first: at most `limit` and 4 MiB, but at least one. */
   async ofSources(
@@ -201,12 +205,14 @@ export class ClaimSetCounts {
   /** Counts the names of each type in a source that have a version which consumers may see. */
   async ofSource(sourceId: number): Promise<Readonly<Record<EntryType, number>>> {
     return countsByType(
-      await this.prepared.query<TypeCount[]>(
-        `select e.type, count(*)::int as count
-         from entry e join entry_version v on v.entry_id = e.id and v.is_latest and ${hasShownStatus()}
-         where e.source_id = $1 group by e.type`,
-        [sourceId],
-      ),
+      await this.entries
+        .createQueryBuilder('e')
+        .innerJoin('e.versions', 'v', `v.isLatest and ${hasShownStatus()}`)
+        .select('e.type', 'type')
+        .addSelect('count(*)::int', 'count')
+        .where({ sourceId })
+        .groupBy('e.type')
+        .getRawMany<TypeCount>(),
     );
   }
 
