@@ -6,14 +6,7 @@ import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../limits/shared-reads.js';
 import { TimeSlice } from '../limits/time-slice.js';
 import { type PartitionList, type RegistryState, ViewsQueries } from './registry-lookup.queries.js';
-import {
-  ascendingIndex,
-  type View,
-  viewOf,
-  type ViewOfPartitions,
-  type VisibleSource,
-  visibleSource,
-} from './view.js';
+import { type View, viewOf, type ViewOfPartitions, type VisibleSource, visibleSource } from './view.js';
 
 /** Limit on cached partitions, applied separately to the source cache and the registry cache. */
 const MAX_CACHED_PARTITIONS = 500_000;
@@ -50,18 +43,7 @@ interface EpochCache {
   readonly databaseEpoch: string;
   readonly sources: LRUCache<number, SourcePartitions>;
   readonly claims: LRUCache<number, Claims>;
-  /** Highest id in `claims`. */
-  newest: number;
 }
-
-const NOTHING: Pick<SourcePartitions, 'claimSetIds' | 'claims' | 'keys'> = {
-  claimSetIds: [],
-  claims: [],
-  keys: new Set(),
-};
-
-/** Passed as the newest cached id while the cache is empty: no id is higher, so all claims are read in batches. */
-const MAX_ID = 2 ** 31 - 1;
 
 /**
  * Reads and caches the partitions of each source. A source is read again after its partition revision changes; claim
@@ -119,47 +101,21 @@ export class Partitions {
         found.set(sourceId, cached);
     }
     const missing = sourceIds.filter((id) => !found.has(id));
-    const lists = missing.length === 0 ? [] : await this.queries.partitions(missing, cache.newest || MAX_ID);
+    const lists = missing.length === 0 ? [] : await this.queries.partitions(missing);
+    const claims = await this.claimsOf(lists.flatMap(idsIn), cache);
     for (const list of lists) {
-      const source = await this.withClaims(list, cache);
+      const source = await withClaims(list, claims);
       cache.sources.set(list.sourceId, source);
       found.set(list.sourceId, source);
     }
     return sourceIds.flatMap((id) => found.get(id) ?? []);
   }
 
-  // A claim set deleted since the list was read is skipped: no entry has it anymore.
-  private async withClaims(list: PartitionList, cache: EpochCache): Promise<SourcePartitions> {
-    const slice = new TimeSlice();
-    await slice.pause();
-    const ids = list.claimSetIds === '' ? [] : list.claimSetIds.split(',').map(Number);
-    for (const [id, claims] of Object.entries(list.newClaims)) cacheClaims(cache, Number(id), claims);
-    const before = cache.sources.get(list.sourceId) ?? NOTHING;
-    const indexes = ids.map(ascendingIndex(before.claimSetIds));
-    const newIds = ids.filter((_id, index) => indexes[index] === undefined);
-    const newClaims = await this.claimsOf(newIds, cache);
-    const haveAllStayed = ids.length - newIds.length === before.claimSetIds.length;
-    const claimSetIds: number[] = [];
-    const claims: Claims[] = [];
-    const keys = new Set(haveAllStayed ? before.keys : []);
-    for (const [index, id] of ids.entries()) {
-      if (slice.isOverAt(index)) await slice.pause();
-      const indexBefore = indexes[index];
-      const isNew = indexBefore === undefined;
-      const required = isNew ? newClaims.get(id) : before.claims[indexBefore];
-      if (!required) continue;
-      claimSetIds.push(id);
-      claims.push(required);
-      if (isNew || !haveAllStayed) for (const key of Object.keys(required)) keys.add(key);
-    }
-    return { sourceId: list.sourceId, revision: list.revision, claimSetIds, claims, keys };
-  }
-
   private async claimsOf(claimSetIds: readonly number[], cache: EpochCache): Promise<Map<number, Claims>> {
     const found = new Map<number, Claims>();
     const missing: number[] = [];
     const slice = new TimeSlice();
-    for (const [index, id] of claimSetIds.entries()) {
+    for (const [index, id] of [...new Set(claimSetIds)].entries()) {
       if (slice.isOverAt(index)) await slice.pause();
       const cached = cache.claims.get(id);
       if (cached) found.set(id, cached);
@@ -168,10 +124,34 @@ export class Partitions {
     for (let start = 0; start < missing.length; start += BATCH)
       for (const [id, claims] of await this.queries.claimsOf(missing.slice(start, start + BATCH))) {
         found.set(id, claims);
-        cacheClaims(cache, id, claims);
+        cache.claims.set(id, claims);
       }
     return found;
   }
+}
+
+function idsIn({ claimSetIds }: PartitionList): number[] {
+  return claimSetIds === '' ? [] : claimSetIds.split(',').map(Number);
+}
+
+// A claim set deleted since the list was read is skipped: no entry has it anymore.
+async function withClaims(
+  list: PartitionList,
+  found: ReadonlyMap<number, Claims>,
+): Promise<SourcePartitions> {
+  const slice = new TimeSlice();
+  const claimSetIds: number[] = [];
+  const claims: Claims[] = [];
+  const keys = new Set<string>();
+  for (const [index, id] of idsIn(list).entries()) {
+    if (slice.isOverAt(index)) await slice.pause();
+    const required = found.get(id);
+    if (!required) continue;
+    claimSetIds.push(id);
+    claims.push(required);
+    for (const key of Object.keys(required)) keys.add(key);
+  }
+  return { sourceId: list.sourceId, revision: list.revision, claimSetIds, claims, keys };
 }
 
 function emptyCache(databaseEpoch: string): EpochCache {
@@ -180,13 +160,7 @@ function emptyCache(databaseEpoch: string): EpochCache {
     sources: new LRUCache({ maxSize: MAX_CACHED_PARTITIONS, sizeCalculation: partitionCount }),
     // `max` would allocate all slots up front: megabytes, even for a few claim sets.
     claims: new LRUCache({ maxSize: MAX_CACHED_CLAIM_SETS, sizeCalculation: () => 1 }),
-    newest: 0,
   };
-}
-
-function cacheClaims(cache: EpochCache, id: number, claims: Claims): void {
-  cache.claims.set(id, claims);
-  cache.newest = Math.max(cache.newest, id);
 }
 
 function partitionCount({ claimSetIds }: SourcePartitions): number {
@@ -226,14 +200,11 @@ export async function evaluateSource(
   return { revision, evaluatedIds: claimSetIds, visible: visibleSource(sourceId, visible) };
 }
 
-/**
- * Returns a function that looks up an id's earlier visibility, or undefined for a new id. Call the function with
- * ascending ids.
- */
+/** Returns a function that looks up an id's earlier visibility, or undefined for a new id. */
 function earlierResult({ evaluatedIds, visible }: EvaluatedSource): (id: number) => boolean | undefined {
-  const evaluated = ascendingIndex(evaluatedIds);
-  const seen = ascendingIndex(visible.claimSetIds);
-  return (id) => (evaluated(id) === undefined ? undefined : seen(id) !== undefined);
+  const evaluated = new Set(evaluatedIds);
+  const seen = new Set(visible.claimSetIds);
+  return (id) => (evaluated.has(id) ? seen.has(id) : undefined);
 }
 
 interface LatestView {

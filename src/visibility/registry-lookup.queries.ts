@@ -43,22 +43,13 @@ export interface PartitionList {
   readonly revision: string;
   /** Ascending claim set ids, joined by commas: node-postgres takes five times as long to parse an array. */
   readonly claimSetIds: string;
-  /** Claims of the claim sets newer than the requested id, up to a limit. */
-  readonly newClaims: Readonly<Record<string, Claims>>;
 }
-
-const MAX_NEW_CLAIMS = 1_000;
 
 const PARTITIONS = `
 select s.id as "sourceId", s.partition_revision as revision,
   array_to_string(array(
     select p.claim_set_id from source_partition p where p.source_id = s.id order by p.claim_set_id
-  ), ',') as "claimSetIds", (
-    select coalesce(json_object_agg(c.id, c.claims), '{}') from (
-      select p.claim_set_id from source_partition p
-      where p.source_id = s.id and p.claim_set_id > $2 order by p.claim_set_id limit ${MAX_NEW_CLAIMS}
-    ) p join claim_set c on c.id = p.claim_set_id
-  ) as "newClaims"
+  ), ',') as "claimSetIds"
 from source s where s.id = any($1::int[]) and ${ON_PRIMARY}`;
 
 const CLAIMS = `select id, claims from claim_set where id = any($1::int[])`;
@@ -114,13 +105,9 @@ export class ViewsQueries {
     };
   }
 
-  /**
-   * Returns the claim sets carried by the entries of these sources; deleted sources are omitted.
-   *
-   * @param newest highest cached claim set id; the claims of newer claim sets are included.
-   */
-  async partitions(sourceIds: readonly number[], newest: number): Promise<PartitionList[]> {
-    return this.prepared.query<PartitionList[]>(PARTITIONS, [sourceIds, newest]);
+  /** Returns the claim sets carried by the entries of these sources; deleted sources are omitted. */
+  async partitions(sourceIds: readonly number[]): Promise<PartitionList[]> {
+    return this.prepared.query<PartitionList[]>(PARTITIONS, [sourceIds]);
   }
 
   /** Returns the claims of each claim set, by id. */
