@@ -1,3 +1,7 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
 import type { EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
 
 /** The values of one column in many rows, passed as a single array parameter. */
@@ -41,6 +45,47 @@ export async function updateMany<T extends ObjectLiteral & { id: string }, P ext
      from ${unnested(columns)} as n(${names.join(', ')}) where stored.id = n.id`,
     columns.map(({ values }) => values),
   );
+}
+
+/** Characters encoded before the event loop serves others. */
+const CHUNK_CHARACTERS = 256 * 1024;
+
+/**
+ * Sends rows with COPY: PostgreSQL stores rows while the next ones are encoded. Requires a transaction.
+ *
+ * @param statement `copy … (…) from stdin`.
+ */
+export async function copyRows(
+  { queryRunner }: EntityManager,
+  statement: string,
+  rows: Iterable<readonly CopiedValue[]>,
+): Promise<void> {
+  if (!queryRunner) throw new Error('copyRows requires a transaction');
+  const client = (await queryRunner.connect()) as pg.ClientBase;
+  await pipeline(Readable.from(chunksOf(rows)), client.query(copyFrom(statement)));
+}
+
+function* chunksOf(rows: Iterable<readonly CopiedValue[]>): Generator<string> {
+  let chunk = '';
+  for (const row of rows) {
+    chunk += `${row.map(copiedText).join('\t')}\n`;
+    if (chunk.length < CHUNK_CHARACTERS) continue;
+    yield chunk;
+    chunk = '';
+  }
+  if (chunk !== '') yield chunk;
+}
+
+type CopiedValue = string | boolean | Date | Buffer | null;
+
+const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/** Returns a value in the text format of COPY (https://www.postgresql.org/docs/current/sql-copy.html). */
+export function copiedText(value: CopiedValue): string {
+  if (value === null) return '\\N';
+  if (value instanceof Date) return value.toISOString();
+  if (Buffer.isBuffer(value)) return `\\\\x${value.toString('hex')}`;
+  return String(value).replaceAll(/[\\\n\r\t]/g, (character) => ESCAPES[character] ?? '');
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
+import { copyRows } from '../../database/bulk.js';
 import type { EntryName, EntryType } from '../../documents/entry-types.js';
 import { type EntryRow, NEXT_REVISION } from '../../entry-store/entry-rows.queries.js';
-import { copyRows } from './copy-rows.queries.js';
 import type { VersionColumns } from '../../entry-store/entry.entity.js';
 
 /** A version to add to an existing entry. */
@@ -57,23 +57,23 @@ export async function insertVersions(manager: EntityManager, rows: Iterable<NewV
   await copyRows(
     manager,
     `copy entry_version (entry_id, version, version_key, document, digest, search, status, status_message,
-       status_changed_at, published_at, updated_at, is_latest, summary) from stdin (format binary)`,
-    rows,
-    (row, version) => {
-      row.begin(13);
-      row.bigint(BigInt(version.entryId));
-      row.text(version.version);
-      row.text(version.versionKey);
-      row.bytes(version.document);
-      row.bytes(version.digest);
-      row.text(version.search);
-      row.text(version.status);
-      row.text(version.statusMessage);
-      row.time(version.statusChangedAt);
-      row.time(version.publishedAt);
-      row.time(version.updatedAt);
-      row.boolean(version.isLatest);
-      row.text(version.summary);
-    },
+       status_changed_at, published_at, updated_at, is_latest, summary) from stdin`,
+    copied(rows),
   );
+}
+
+function* copied(rows: Iterable<NewVersionRow>) {
+  for (const row of rows)
+    yield [
+      ...[
+        row.entryId,
+        row.version,
+        row.versionKey,
+        row.document.toString(),
+        row.digest,
+        row.search,
+        row.status,
+      ],
+      ...[row.statusMessage, row.statusChangedAt, row.publishedAt, row.updatedAt, row.isLatest, row.summary],
+    ];
 }
