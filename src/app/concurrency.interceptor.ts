@@ -63,10 +63,10 @@ export class ConcurrencyInterceptor implements NestInterceptor {
     const { document, bytesOf } = this.reflector.get(HasBody, context.getHandler()) ?? {};
     const bytes = bytesOf === undefined ? largeBodyOf(request) : undefined;
     if (bytes) {
-      request.body = await this.largeBodies.read(bytes, document, key, client.abortSource);
+      request.body = await this.largeBodies.read(bytes, document, key, client.abortSignal());
       delete request.rawBody;
     }
-    const permit = new Permit(semaphore, key, await semaphore.acquire(key, client.abortSource));
+    const permit = new Permit(semaphore, key, await semaphore.acquire(key, client.abortSignal()));
     request.permit = permit;
     // Otherwise all waiters that are refused without further waiting would run in one turn of the event loop.
     await this.slice.pause();

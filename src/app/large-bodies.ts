@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { CheckedElsewhere, type CheckedDocument, receivedVersion } from '../documents/document-check.js';
 import type { DocumentIn } from '../http/body.js';
 import { ApiError } from '../http/errors.js';
-import { type AbortSource, Semaphore } from '../limits/semaphore.js';
+import { Semaphore } from '../limits/semaphore.js';
 import { WorkerThread } from '../limits/worker-thread.js';
 import type { BodyToRead, ReadBody } from './large-body.worker.js';
 
@@ -30,7 +30,7 @@ export class LargeBodies implements OnApplicationShutdown {
    * @throws ApiError 400 as for small bodies, and for more than 20,000 values outside documents; 503 `overloaded`;
    *   SemaphoreTimeout.
    */
-  read(bytes: Buffer, document: DocumentIn | undefined, key: string, signal: AbortSource): Promise<unknown> {
+  read(bytes: Buffer, document: DocumentIn | undefined, key: string, signal: AbortSignal): Promise<unknown> {
     return this.turns.run(key, signal, async () => {
       const late = new AbortController();
       const timer = setTimeout(() => late.abort(), MAX_READ_MS);

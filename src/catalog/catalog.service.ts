@@ -8,7 +8,6 @@ import { SharedReads } from '../limits/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { CachedJson, StreamedJson } from '../http/json-answers.js';
-import type { AbortSource } from '../limits/semaphore.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from '../visibility/freshness.queries.js';
 import {
   type RegistryAccess,
@@ -335,7 +334,7 @@ export class CatalogService {
     callerKey: string,
     read: () => Promise<Result>,
   ): Promise<Result> {
-    const release = await this.acquire(request, callerKey, client.abortSource);
+    const release = await this.acquire(request, callerKey, client.abortSignal());
     try {
       const result = await read();
       if ((result?.page?.bytes.length ?? 0) >= LARGE_BYTES) this.largeReaders.set(callerKey, true);
@@ -345,7 +344,7 @@ export class CatalogService {
     }
   }
 
-  private async acquire({ page }: PageRequest, callerKey: string, gone: AbortSource): Promise<() => void> {
+  private async acquire({ page }: PageRequest, callerKey: string, gone: AbortSignal): Promise<() => void> {
     const { reads, versions, largeReads } = this.semaphores;
     if (!this.largeReaders.has(callerKey)) {
       const release = await (page === 'version' ? versions : reads).acquire(callerKey, gone);

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { limitsConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
-import { type AbortSource, Semaphore, SemaphoreTimeout } from '../limits/semaphore.js';
+import { Semaphore, SemaphoreTimeout } from '../limits/semaphore.js';
 
 /** reference/search: how long a search waits while its caller has `searchesPerCaller` searches running. */
 const WAIT_MS = 2_000;
@@ -28,7 +28,7 @@ export class SearchLimit {
    * @param signal aborts when the client disconnects.
    * @throws ApiError 429 `too_many_requests` after two seconds, or immediately if too many searches of the caller wait.
    */
-  async run<Result>(callerKey: string, signal: AbortSource, search: () => Promise<Result>): Promise<Result> {
+  async run<Result>(callerKey: string, signal: AbortSignal, search: () => Promise<Result>): Promise<Result> {
     const { searchesPerCaller } = this.limits;
     const own = this.callers.get(callerKey) ?? {
       semaphore: new Semaphore(searchesPerCaller, WAIT_MS),

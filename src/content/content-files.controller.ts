@@ -99,7 +99,7 @@ export class ContentFilesController {
     @Req() request: LoadedRequest,
   ): Promise<CachedJson> {
     const { client, caller } = access;
-    return this.lists.run(callerKeyOf(caller, client), client.abortSource, async () => {
+    return this.lists.run(callerKeyOf(caller, client), client.abortSignal(), async () => {
       const { digest, bytes, files } = await this.treeOf(access, entry, request);
       const turn = this.turnOf(access);
       const texts: { path: string; text: string }[] = [];
@@ -148,7 +148,7 @@ export class ContentFilesController {
 
   private turnOf({ client, caller }: VerifiedAccess): Turn {
     const key = callerKeyOf(caller, client);
-    return (work) => this.semaphores.reads.run(key, client.abortSource, work);
+    return (work) => this.semaphores.reads.run(key, client.abortSignal(), work);
   }
 }
 

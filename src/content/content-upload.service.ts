@@ -132,7 +132,7 @@ export class ContentUploads {
       throw new ApiError('invalid_archive', 'The archive does not match the document', problems);
     const content = await withMembers(files);
     const key = callerKeyOf(requester.caller, client);
-    await this.semaphores.changes.run(key, client.abortSource, () =>
+    await this.semaphores.changes.run(key, client.abortSignal(), () =>
       'entry' in target
         ? this.storeForEntry(requester, target.entry, content)
         : this.storeForHeld(requester, target, content),

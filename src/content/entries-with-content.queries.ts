@@ -95,7 +95,7 @@ export class EntriesWithContent {
     { types, limit, name, after }: ContentList,
   ): Promise<ContentVersion[]> {
     const { client, caller } = access;
-    return this.semaphores.reads.run(callerKeyOf(caller, client), client.abortSource, async () => {
+    return this.semaphores.reads.run(callerKeyOf(caller, client), client.abortSignal(), async () => {
       let current: VerifiedAccess | undefined;
       const find = async () => (current = current ? await this.views.verify(current) : access).view;
       const rows = await readCurrent<Row>(this.prepared, find, VERSIONS, {

@@ -43,7 +43,7 @@ export class ExplainService {
     if (as) {
       if (!mayAssume(rights)) throw new ApiError('role_required');
       // A question about the asker costs no more than the request itself; questions about others are limited.
-      return this.searches.run(callerKeyOf(asker, client), client.abortSource, async () => {
+      return this.searches.run(callerKeyOf(asker, client), client.abortSignal(), async () => {
         const isRead = (question.action ?? 'see') === 'see';
         const found = await this.callers.identify(asker, as, isRead ? question.registry : null);
         return this.explained({ asker, rights, isAssumed: true, client }, question, found);

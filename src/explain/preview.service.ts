@@ -31,7 +31,7 @@ export class PreviewService {
   /** @throws ApiError 404 `registry_not_found` if the registry is missing or hidden from the asker. */
   async preview(asker: Caller, client: Client, body: PreviewBody): Promise<JsonText> {
     await this.registries.load(asker, body.registry, 'read');
-    return this.searches.run(callerKeyOf(asker, client), client.abortSource, () =>
+    return this.searches.run(callerKeyOf(asker, client), client.abortSignal(), () =>
       this.show(asker, body, client),
     );
   }

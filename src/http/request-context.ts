@@ -4,7 +4,7 @@ import { isIP, isIPv6 } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import ipaddr from 'ipaddr.js';
-import type { AbortSource, Permit } from '../limits/semaphore.js';
+import type { Permit } from '../limits/semaphore.js';
 import { isLoopbackHost } from '../validation/urls.js';
 import { ClientGone } from './errors.js';
 
@@ -35,32 +35,10 @@ export function clientNetwork(address: string | undefined): string {
   return `${network.map((group) => group.toString(16)).join(':')}::/64`;
 }
 
-/**
- * Aborts when the connection closes. A class, because V8 keeps the accessors of an object literal, and with them the
- * request, until a full garbage collection.
- */
-class ConnectionEnd implements AbortSource {
-  constructor(private readonly response: Response) {}
-
-  get aborted(): boolean {
-    return this.response.closed || this.response.destroyed;
-  }
-
-  get reason(): ClientGone {
-    return new ClientGone('The client closed the connection');
-  }
-
-  addEventListener(_type: 'abort', listener: () => void): void {
-    this.response.once('close', listener);
-  }
-
-  removeEventListener(_type: 'abort', listener: () => void): void {
-    this.response.off('close', listener);
-  }
-}
-
 /** The client that waits for the response to one request. */
 export class Client {
+  private gone: AbortSignal | undefined;
+
   constructor(
     private readonly request: Request,
     private readonly response: Response,
@@ -71,22 +49,20 @@ export class Client {
     return clientKeyOf(this.request);
   }
 
-  /** A cheaper alternative to `abortSignal()` for waits that may be shorter than creating an AbortSignal. */
-  get abortSource(): AbortSource {
-    return new ConnectionEnd(this.response);
-  }
-
   /** Returns a signal that aborts with ClientGone when the connection closes before the response is sent. */
   abortSignal(): AbortSignal {
-    const { response } = this;
-    const gone = new AbortController();
-    const close = () => {
-      if (!response.writableFinished) gone.abort(new ClientGone('The client closed the connection'));
-    };
-    if (response.closed || response.destroyed) close();
-    else response.once('close', close);
-    return gone.signal;
+    return (this.gone ??= signalOf(this.response));
   }
+}
+
+function signalOf(response: Response): AbortSignal {
+  const gone = new AbortController();
+  const close = () => {
+    if (!response.writableFinished) gone.abort(new ClientGone('The client closed the connection'));
+  };
+  if (response.closed || response.destroyed) close();
+  else response.once('close', close);
+  return gone.signal;
 }
 
 /** The client of the current request. */

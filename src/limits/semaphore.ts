@@ -3,14 +3,6 @@ export class SemaphoreTimeout extends Error {
   override readonly name = 'SemaphoreTimeout';
 }
 
-/** The part of AbortSignal that a Semaphore uses. */
-export interface AbortSource {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: 'abort', listener: () => void, options: { once: true }): void;
-  removeEventListener(type: 'abort', listener: () => void): void;
-}
-
 /** A permit whose holder can give it up while it waits for something else. */
 export class Permit {
   /** @param giveBack releases the permit. */
@@ -59,13 +51,13 @@ export class Semaphore {
    * @returns a function that releases the permit; call it once.
    * @throws SemaphoreTimeout, or the reason of `signal` when it aborts during the wait.
    */
-  acquire(key: string, signal?: AbortSource): Promise<() => void> {
+  acquire(key: string, signal?: AbortSignal): Promise<() => void> {
     if (signal?.aborted) return Promise.reject(signal.reason as Error);
     const release = this.tryAcquire();
     return release ? Promise.resolve(release) : this.wait(key, signal);
   }
 
-  async run<T>(key: string, signal: AbortSource | undefined, work: () => Promise<T>): Promise<T> {
+  async run<T>(key: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     const release = await this.acquire(key, signal);
     try {
       return await work();
@@ -87,7 +79,7 @@ export class Semaphore {
     else this.permits += 1;
   };
 
-  private wait(key: string, signal?: AbortSource): Promise<() => void> {
+  private wait(key: string, signal?: AbortSignal): Promise<() => void> {
     return new Promise((resolve, reject) => {
       const leaveQueue = () => {
         clearTimeout(timeout);

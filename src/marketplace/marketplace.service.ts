@@ -145,7 +145,7 @@ export class MarketplaceService {
     const tree = { ...treeSummaryOf(files), files: sortFiles(files) };
     const { client, caller } = access;
     const key = callerKeyOf(caller, client);
-    const turn: Turn = (work) => this.semaphores.reads.run(key, client.abortSource, work);
+    const turn: Turn = (work) => this.semaphores.reads.run(key, client.abortSignal(), work);
     const read = (digest: string) => {
       const content = generated.get(digest);
       return content === undefined ? this.content.read(digest, turn) : Readable.from([Buffer.from(content)]);

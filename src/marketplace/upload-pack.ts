@@ -6,7 +6,7 @@ import type { GitProcess } from '../git/git-process.js';
 import { ApiError } from '../http/errors.js';
 import { sendChunks } from '../http/json-answers.js';
 import { Quota } from '../limits/quota.js';
-import { type AbortSource, Semaphore } from '../limits/semaphore.js';
+import { Semaphore } from '../limits/semaphore.js';
 import { startLocalGit } from './local-git.js';
 import { MarketplaceService } from './marketplace.service.js';
 
@@ -68,7 +68,7 @@ export class UploadPack {
       response.setHeader('Content-Type', request.kind === 'command' ? RESULT : ADVERTISEMENT);
       const timeout = AbortSignal.timeout(MAX_ANSWER_MS);
       const gone = AbortSignal.any([left, deleted, timeout]);
-      ended.push(await this.permit(key, access.client.abortSource));
+      ended.push(await this.permit(key, access.client.abortSignal()));
       const args = ['upload-pack', '--strict', '--stateless-rpc'];
       if (request.kind === 'advertisement') args.push('--advertise-refs');
       const git = await startLocalGit(directory, [...args, '.'], gone, version && `version=${version}`);
@@ -100,7 +100,7 @@ export class UploadPack {
   }
 
   // Slow readers keep their processes.
-  private async permit(key: string, gone: AbortSource): Promise<() => void> {
+  private async permit(key: string, gone: AbortSignal): Promise<() => void> {
     const reserved = () => (this.perCaller.held(key) === 1 ? this.reserve.tryAcquire() : undefined);
     return this.processes.tryAcquire() ?? reserved() ?? (await this.processes.acquire(key, gone));
   }
