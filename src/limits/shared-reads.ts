@@ -4,12 +4,9 @@ export const SHARE_TIMEOUT_MS = 2_000;
 interface PendingRead<Value> {
   readonly value: Promise<Value>;
   /** Aborts the read when all its callers have left. */
-  readonly controller: AbortController | undefined;
+  readonly controller: AbortController;
   callers: number;
 }
-
-/** A signal that never aborts, for reads whose first caller has no signal. */
-const NEVER = new AbortController().signal;
 
 /** Deduplicates concurrent reads of the same key. */
 export class SharedReads<Key, Value> {
@@ -23,7 +20,7 @@ export class SharedReads<Key, Value> {
    * @throws `signal.reason` if other callers remain; the last caller waits until the aborted read settles.
    */
   share(key: Key, read: (signal: AbortSignal) => Promise<Value>, signal?: AbortSignal): Promise<Value> {
-    const shared = this.pending.get(key) ?? this.begin(key, read, signal);
+    const shared = this.pending.get(key) ?? this.begin(key, read);
     shared.callers += 1;
     if (!signal) return shared.value;
     return new Promise((resolve, reject) => {
@@ -31,7 +28,7 @@ export class SharedReads<Key, Value> {
         shared.callers -= 1;
         if (shared.callers > 0) return reject(signal.reason as Error);
         this.unshare(key, shared);
-        shared.controller?.abort(signal.reason);
+        shared.controller.abort(signal.reason);
       };
       const settled = () => signal.removeEventListener('abort', leave);
       shared.value.finally(settled).then(resolve, reject);
@@ -45,14 +42,9 @@ export class SharedReads<Key, Value> {
     return this.pending.has(key);
   }
 
-  // A first caller without a signal never leaves, so the read needs no controller.
-  private begin(
-    key: Key,
-    read: (signal: AbortSignal) => Promise<Value>,
-    signal: AbortSignal | undefined,
-  ): PendingRead<Value> {
-    const controller = signal && new AbortController();
-    const shared: PendingRead<Value> = { value: read(controller?.signal ?? NEVER), controller, callers: 0 };
+  private begin(key: Key, read: (signal: AbortSignal) => Promise<Value>): PendingRead<Value> {
+    const controller = new AbortController();
+    const shared: PendingRead<Value> = { value: read(controller.signal), controller, callers: 0 };
     this.pending.set(key, shared);
     const ended = () => {
       clearTimeout(timeout);
