@@ -46,15 +46,6 @@ const LARGE_READERS = { ttl: 10_000, max: 1_000 };
 const MAX_LONG_CONFIGS = 1_000;
 type ConfigPageRequest = Extract<PageRequest, { page: 'client-config' }>;
 
-/** The number of servers that a configuration omits, up to a position. */
-interface OmittedCount {
-  readonly omitted: number;
-  readonly after: ConfigPosition | null;
-  readonly isDone: boolean;
-}
-
-const NOTHING_COUNTED: OmittedCount = { omitted: 0, after: null, isDone: false };
-
 /** A page, or an error such as `entry_not_found`. */
 interface ReadResult {
   readonly page?: CachedJson;
@@ -67,8 +58,10 @@ interface ReadResult {
 @Injectable()
 export class CatalogService {
   private readonly pending = new SharedReads<string, ReadResult>();
-  /** Counts of omitted servers by cache key, for configurations that are too long to cache. */
-  private readonly longConfigs = new LRUCache<string, OmittedCount>({ max: MAX_LONG_CONFIGS });
+  /** Numbers of omitted servers by cache key, for configurations that are too long to cache; null until counted. */
+  private readonly longConfigs = new LRUCache<string, { readonly omitted: number | null }>({
+    max: MAX_LONG_CONFIGS,
+  });
   /** Callers who recently read large pages: only one of them reads at a time (docs/decisions/017-large-pages.md). */
   private readonly largeReaders = new LRUCache<string, true>(LARGE_READERS);
 
@@ -160,7 +153,7 @@ export class CatalogService {
       if (this.longConfigs.has(key)) return undefined;
       return this.page(current, request).catch((error: unknown) => {
         if (!(error instanceof LongConfig)) throw error;
-        this.longConfigs.set(key, NOTHING_COUNTED);
+        this.longConfigs.set(key, { omitted: null });
         return undefined;
       });
     });
@@ -174,35 +167,22 @@ export class CatalogService {
     const key = cacheKey(access.view, request);
     const config = new ClientConfig(request.client, request.form, request.plugins);
     const gone = access.client.abortSignal();
-    const omitted = await this.countOmitted(access, gone, request, config);
     const read = (member: string, after: ConfigPosition | null) =>
       this.exclusively(access, gone, ({ view }) => this.configItems(view, request, config, member, after));
+    let omitted = this.longConfigs.get(key)?.omitted ?? null;
+    if (omitted === null) {
+      omitted = 0;
+      for (let after: ConfigPosition | null = null, isAtEnd = false; !isAtEnd; isAtEnd = after === null) {
+        const page: ItemPage<ConfigPosition> = await read(OMITTED, after);
+        omitted += page.items.length;
+        after = page.next;
+      }
+      // Views that were equal when the key was computed may differ after a change.
+      if (cacheKey((await this.views.verify(access)).view, request) === key)
+        this.longConfigs.set(key, { omitted });
+    }
     const callerKey = callerKeyOf(access.caller, access.client);
     return new StreamedJson(config.text(read), gone, callerKey, key, headersOf(request, omitted));
-  }
-
-  /** Counts the omitted servers page by page; requests with the same key continue each other's count. */
-  private async countOmitted(
-    access: VerifiedAccess,
-    gone: AbortSignal,
-    request: ConfigPageRequest,
-    config: ClientConfig,
-  ): Promise<number> {
-    const key = cacheKey(access.view, request);
-    for (let own: OmittedCount | undefined; ;) {
-      const count = await this.exclusively(access, gone, async ({ view }) => {
-        const before = own ?? this.longConfigs.get(key) ?? NOTHING_COUNTED;
-        if (before.isDone) return before;
-        const { items, next } = await this.configItems(view, request, config, OMITTED, before.after);
-        const omitted = before.omitted + items.length;
-        const after = { omitted, after: next, isDone: next === null };
-        // Views that were equal when the key was computed may differ after a change.
-        if (view.tag !== access.view.tag) own = after;
-        if (!own) this.longConfigs.set(key, after);
-        return after;
-      });
-      if (count.isDone) return count.omitted;
-    }
   }
 
   private async configItems(
