@@ -12,6 +12,7 @@ import { isExpired } from '../config/registry-keys.js';
 import type { ErrorCode } from '../http/errors.js';
 import { invalidBody } from '../http/validation.pipe.js';
 import { below, issue, type Path } from '../validation/value-checks.js';
+import type { CallerMembers } from './explain.dto.js';
 import { FactsQueries } from './explain.queries.js';
 import { knowsEntries, knowsRules, type Rights, rightsOf } from './knowledge.js';
 import type { Step, StepOutcome } from './steps.js';
@@ -19,15 +20,7 @@ import type { Step, StepOutcome } from './steps.js';
 type Held = Readonly<Record<string, unknown>>;
 
 /** The caller whom a question is about (reference/explain): exactly one member is present. */
-export interface CallerForm {
-  readonly claims?: Held;
-  /** The claims of a verified token before the provider's mapping. */
-  readonly token?: { readonly provider: string; readonly claims: Held };
-  /** A caller without a token. */
-  readonly anonymous?: boolean;
-  /** The name of a registry key. */
-  readonly key?: string;
-}
+export type CallerForm = Readonly<CallerMembers>;
 
 /** What identifies the caller. */
 export interface Identifying {

@@ -10,7 +10,6 @@ import { isObject, member } from '../json/json-values.js';
 import { ValidateClass } from '../validation/class-validation.js';
 import { decoratorOf, IsClaims, IsStorable, IsText, MayBeEmpty } from '../validation/decorators.js';
 import { type Check, foundKind, type Issue, issue } from '../validation/value-checks.js';
-import type { CallerForm } from './assumed-caller.js';
 import { type Action, ACTIONS } from './question.js';
 import {
   type Conclusion,
@@ -66,7 +65,7 @@ export class AssumedTokenBody {
 }
 
 /** The members that identify a caller, of which exactly one is present (reference/explain). */
-export class CallerMembers implements CallerForm {
+export class CallerMembers {
   @ApiPropertyOptional({
     type: 'object',
     additionalProperties: true,
@@ -133,7 +132,7 @@ export class PreviewBody {
 }
 
 export class RegistryAccessQuery {
-  @ApiPropertyOptional({ default: 'server' }) @MayBeEmpty() @IsIn(ENTRY_TYPE_NAMES) type?: string;
+  @ApiPropertyOptional({ default: 'server' }) @MayBeEmpty() @IsIn(ENTRY_TYPE_NAMES) type?: EntryType | '';
 
   /** The name of one entry; the whole registry by default */
   @IsOptional() @IsStorable() @MaxLength(MAX_NAME) entry?: string;

@@ -6,7 +6,7 @@ import { asGiven, type Claims } from '../claims/claims.js';
 import type { Origin } from '../config/config.js';
 import type { RegistryKey } from '../config/registry-keys.js';
 import { PreparedStatements } from '../database/statements.js';
-import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import { ENTRY_TYPE_NAMES, type EntryName, type EntryType } from '../documents/entry-types.js';
 import { OpenAccess } from '../authz/admin-access.js';
 import { Entry } from '../entry-store/entry.entity.js';
 import { Registry } from '../registries/registry.entity.js';
@@ -17,9 +17,7 @@ import type { View } from '../visibility/view.js';
 import { isVisibleAmongMany, rankedBy } from '../visibility/visible-entries.queries.js';
 
 /** The entry that a question is about. */
-export interface AskedEntry {
-  readonly type: string;
-  readonly name: string;
+export interface AskedEntry extends EntryName {
   /** Undefined means the latest version. */
   readonly version?: string;
 }

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
-import { isEntryType } from '../documents/entry-types.js';
 import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { PublicationAdmission } from '../admission/publication-admission.js';
 import { EntriesRepository } from '../entry-store/entries.repository.js';
@@ -110,7 +109,7 @@ export class PublishService {
   private async sourceSteps(asking: Asking, entry: AskedEntry | undefined, claims: Claims): Promise<Step[]> {
     const managed = await this.sources.findManaged();
     const source = await this.rule('source', () => this.rules.checkSource(managed));
-    if (!entry || !isEntryType(entry.type)) return [source];
+    if (!entry) return [source];
     const { names } = (managed?.settings ?? {}) as SettingsOf<'managed'>;
     const mayKnowNames =
       !asking.isAssumed ||
@@ -141,7 +140,6 @@ export class PublishService {
     isRefused: boolean,
   ): Promise<Step[]> {
     const mayKnow = await this.manage.managedKnowledge(asking);
-    if (!isEntryType(type)) return [{ step: 'entry', outcome: 'passed', because: 'the name is new' }];
     const asked = { type, name, version: version ?? '' };
     const held = await this.admission.reservation(this.dataSource.manager, asked, asking.subject);
     const stored = await this.entries.findByName({ type, name });

@@ -1,10 +1,10 @@
 import type { Caller } from '../auth/caller.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
-import type { Claims } from '../claims/claims.js';
 import { ApiError } from '../http/errors.js';
 import type { Client } from '../http/request-context.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
-import type { AskedEntry, RegistryFacts, SourceFacts } from './explain.queries.js';
+import type { ExplainBody } from './explain.dto.js';
+import type { RegistryFacts, SourceFacts } from './explain.queries.js';
 import { knowsEntries, knowsEntry, knowsRegistry, type Rights } from './knowledge.js';
 import { type StatusAnswer, answerOf, type ExplainedMissing, type Step } from './steps.js';
 
@@ -12,13 +12,7 @@ export const ACTIONS = ['see', 'manage', 'publish'] as const;
 export type Action = (typeof ACTIONS)[number];
 
 /** A question about the outcome of a request to a registry or one of its entries. */
-export interface Question {
-  readonly registry: string;
-  readonly entry?: AskedEntry;
-  readonly action?: Action;
-  /** The claims of the entry to publish. */
-  readonly claims?: Claims;
-}
+export type Question = Omit<ExplainBody, 'as'>;
 
 /** The caller who asks, and the caller whom the question is about. */
 export interface Asking {

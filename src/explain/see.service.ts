@@ -5,8 +5,7 @@ import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { NameTraces } from '../catalog/version.queries.js';
 import { VisibleContent } from '../content/visible-content.queries.js';
-import { isBareType, isEntryType } from '../documents/entry-types.js';
-import { ApiError } from '../http/errors.js';
+import { isBareType } from '../documents/entry-types.js';
 import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { visibleSource } from '../visibility/view.js';
 import { type AskedEntry, FactsQueries, type SourceFacts } from './explain.queries.js';
@@ -85,7 +84,9 @@ export class SeeService {
     if (atGate?.code === 'registry_not_found')
       return { answer: atGate, steps: [{ step: 'registry', outcome: 'absent', code: 'registry_not_found' }] };
     const entered = access;
-    const atEntry = entered && entry ? await refusalOf(() => this.request(entered, entry)) : undefined;
+    const read = ({ type, name, version = LATEST }: AskedEntry, from: VerifiedAccess) =>
+      this.catalog.version(from, type, name, version, false);
+    const atEntry = entered && entry ? await refusalOf(() => read(entry, entered)) : undefined;
     const answer = atGate ?? atEntry ?? SHOWN;
     const steps = [PASSED_REGISTRY, gateStep(asking, known, gate, answer)];
     if (entry) steps.push(...(await this.entrySteps(asking, known, entry, answer)));
@@ -118,11 +119,6 @@ export class SeeService {
     const inside = entry ? read.answer : SHOWN;
     const answer: StatusAnswer = mayEnter ? inside : { status: 403, code: 'registry_forbidden' };
     return { answer, steps: [PASSED_REGISTRY, gateStep(asking, known, gate, answer), ...tail] };
-  }
-
-  private async request(access: VerifiedAccess, { type, name, version = LATEST }: AskedEntry): Promise<void> {
-    if (!isEntryType(type)) throw new ApiError('entry_not_found');
-    await this.catalog.version(access, type, name, version, false);
   }
 
   /** Returns the known steps, supplemented with what the response itself reveals. */
@@ -192,9 +188,8 @@ export class SeeService {
     const visible = judged.flatMap(({ source: { id, entry }, judgement }) =>
       entry && judgement?.allowed ? [visibleSource(id, [entry.claimSetId])] : [],
     );
-    const { type } = asked;
-    if (visible.length === 0 || !isEntryType(type)) return NO_VISIBLE_ENTRY;
-    const { sourceId, status, code } = await this.traces.trace(visible, { ...asked, type });
+    if (visible.length === 0) return NO_VISIBLE_ENTRY;
+    const { sourceId, status, code } = await this.traces.trace(visible, asked);
     const source = judged.find(({ source: { id } }) => id === sourceId)?.source.name;
     return { answer: code ? { status: 404, code } : SHOWN, source, status };
   }

@@ -1,7 +1,8 @@
 import type { Caller, Role } from '../auth/caller.js';
 import type { AccessPolicy, Judgement } from '../authz/access-policy.js';
-import { type Claims, findMissing, type MissingClaim } from '../claims/claims.js';
-import { type ApiError, ERRORS, type ErrorCode } from '../http/errors.js';
+import { type Claims, findMissing } from '../claims/claims.js';
+import { type ApiError, ERRORS } from '../http/errors.js';
+import type { ExplainedAnswer, ExplainedMissingClaim, ExplainedStep } from './explain.dto.js';
 
 export const STEPS = [
   'token',
@@ -33,31 +34,11 @@ const MAX_MISSING = 100;
 /** Maximum number of characters shown for a held value. */
 const MAX_HELD_TEXT = 100;
 
-/** A missing value, and the policy that requires it. */
-export interface ExplainedMissing extends MissingClaim {
-  readonly because?: string;
-}
-
+export type ExplainedMissing = Readonly<ExplainedMissingClaim>;
 /** One check of a request and its outcome (reference/explain). */
-export interface Step {
-  readonly step: StepName;
-  readonly outcome: StepOutcome;
-  /** The error code of a response in which only this step fails. */
-  readonly code?: ErrorCode;
-  readonly role?: Role;
-  readonly required?: Claims;
-  readonly missing?: readonly ExplainedMissing[];
-  readonly because?: string;
-  readonly source?: string;
-  /** The source whose entry is shown instead. */
-  readonly shadowedBy?: string;
-}
-
+export type Step = Readonly<ExplainedStep>;
 /** Status and error code of the response to the explained request. */
-export interface StatusAnswer {
-  readonly status: number;
-  readonly code?: ErrorCode;
-}
+export type StatusAnswer = Readonly<ExplainedAnswer>;
 
 export const SHOWN: StatusAnswer = { status: 200 };
 export const UNKNOWN_ENTRY: Step = { step: 'entry', outcome: 'unknown_to_you' };
