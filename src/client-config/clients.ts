@@ -158,6 +158,17 @@ export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
   denylist: deniedMcpServers,
 };
 
+/** What Copilot and VS Code share: both enforce the lists in Copilot's managed settings. */
+const MANAGED_BY_COPILOT = {
+  syntax: 'json',
+  forms: ALL_FORMS,
+  keyOf: wholeName,
+  listed: (connection: ServerConnection, entry: ServerEntry) =>
+    allowedServer(connection, commandOf(entry), false),
+  allowlist: (allowedMcpServers: readonly AllowedServer[]) => ({ allowedMcpServers }),
+  denylist: deniedMcpServers,
+} as const;
+
 /**
  * GitHub Copilot: `mcp-config.json` of Copilot CLI
  * (https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers), and the allow-list in the
@@ -167,38 +178,20 @@ export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
  * expansion.
  */
 export const COPILOT: ClientFormat<AllowedServer> = {
-  syntax: 'json',
-  forms: ALL_FORMS,
-  keyOf: wholeName,
+  ...MANAGED_BY_COPILOT,
   rules: {
     reference: /\$[{A-Za-z_]/,
     usesShell: isBatchFileOnWindows,
     refer: ({ variable, isRequired }) => (isRequired ? `\${${variable}}` : `\${${variable}:-}`),
   },
   entry: (connection, writer) => {
-    if (connection.kind === 'remote') {
-      if (isHostOpen(connection.url)) throw new Inexpressible('chosen_by_user');
-      return {
-        type: connection.transport,
-        url: writer.text(connection.url),
-        ...writer.members('headers', connection.headers),
-        tools: ['*'],
-      };
-    }
-    return {
-      type: 'local',
-      command: connection.command,
-      args: writer.args(connection.command, connection.args),
-      ...writer.members('env', connection.environment),
-      tools: ['*'],
-    };
+    const isRemote = connection.kind === 'remote';
+    if (isRemote && isHostOpen(connection.url)) throw new Inexpressible('chosen_by_user');
+    return { ...typedEntry(connection, writer), ...(isRemote ? {} : { type: 'local' }), tools: ['*'] };
   },
   serversKey: 'mcpServers',
   inputsKey: 'x-environment',
   input: environmentVariable,
-  listed: (connection, entry) => allowedServer(connection, commandOf(entry), false),
-  allowlist: (allowedMcpServers) => ({ allowedMcpServers }),
-  denylist: deniedMcpServers,
 };
 
 type Allowed = { readonly command: string } | { readonly url: string };
@@ -225,12 +218,7 @@ export const CURSOR: ClientFormat<Allowed> = {
   entry: (connection, writer) =>
     connection.kind === 'remote'
       ? { url: writer.text(connection.url), ...writer.members('headers', connection.headers) }
-      : {
-          type: 'stdio',
-          command: connection.command,
-          args: writer.args(connection.command, connection.args),
-          ...writer.members('env', connection.environment),
-        },
+      : typedEntry(connection, writer),
   serversKey: 'mcpServers',
   inputsKey: 'x-environment',
   input: environmentVariable,
@@ -258,9 +246,7 @@ export const CURSOR: ClientFormat<Allowed> = {
  * https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings#allowedmcpservers.
  */
 export const VSCODE: ClientFormat<AllowedServer> = {
-  syntax: 'json',
-  forms: ALL_FORMS,
-  keyOf: wholeName,
+  ...MANAGED_BY_COPILOT,
   rules: {
     reference: /\$[{A-Za-z_]/,
     usesShell: isBatchFileOnWindows,
@@ -270,9 +256,6 @@ export const VSCODE: ClientFormat<AllowedServer> = {
   serversKey: 'servers',
   inputsKey: 'inputs',
   input: prompt,
-  listed: (connection, entry) => allowedServer(connection, commandOf(entry), false),
-  allowlist: (allowedMcpServers) => ({ allowedMcpServers }),
-  denylist: deniedMcpServers,
 };
 
 function prompt({ id, server, name, description, isSecret, choices, default: preset }: NamedInput): object {
