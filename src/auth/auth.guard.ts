@@ -52,7 +52,7 @@ export abstract class Authenticator {
   /** Whether callers are identified by tokens. */
   abstract readonly readsTokens: boolean;
   /** @throws ApiError 401; 503 when a provider that might accept the token is unreachable; 429 at the lookup limit. */
-  abstract identify(request: Request): Caller | Promise<Caller>;
+  abstract identify(request: Request): Promise<Caller>;
   /**
    * Identifies the holder of a token that the request carries outside the Authorization header.
    *
@@ -67,7 +67,7 @@ export abstract class Authenticator {
 export class AnonymousAuthenticator extends Authenticator {
   readonly readsTokens = false;
 
-  identify(): Caller {
+  async identify(): Promise<Caller> {
     return UNIDENTIFIED_CALLER;
   }
 
@@ -96,15 +96,14 @@ export class TokenAuthenticator extends Authenticator {
     super();
   }
 
-  identify(request: Request): Caller | Promise<Caller> {
+  async identify(request: Request): Promise<Caller> {
     const sent = sentToken(request.rawHeaders);
     if (sent.kind === 'none') {
       if (isPublicPath(request.path, this.oauth.publicPaths)) return UNIDENTIFIED_CALLER;
       this.metrics.missing('no_token');
       throw this.unidentified();
     }
-    const cached = sent.kind === 'token' ? this.verifier.cachedVerdict(sent.token) : undefined;
-    return cached ? this.accept(cached, request) : this.verified(sent, request);
+    return this.verified(sent, request);
   }
 
   // Puts the token in the Authorization header, where the passport strategies read it.
@@ -254,7 +253,7 @@ export class AuthGuard implements CanActivate {
     private readonly withoutToken: CallersWithoutToken,
   ) {}
 
-  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+  async canActivate(context: ExecutionContext): Promise<boolean> {
     const route = context.getHandler();
     if (this.reflector.get(RouteAccessOf, route) === 'public') return true;
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
@@ -272,10 +271,8 @@ export class AuthGuard implements CanActivate {
       if (!isDeepStrictEqual([identityOf(again), again.claims], [identityOf(before), before.claims]))
         throw new ApiError('token_invalid');
     };
-    const caller = identify();
-    // Most tokens are cached, and awaiting their callers would be slower.
-    if (!(caller instanceof Promise)) return admit(request, caller);
-    return caller.then((found) => admit(request, found));
+    request.caller = await identify();
+    return true;
   }
 
   private async identifyGit(request: Request): Promise<Caller> {
@@ -305,11 +302,6 @@ function offeringBasic(error: ApiError): ApiError {
     token,
     cause,
   });
-}
-
-function admit(request: AuthenticatedRequest, caller: Caller): true {
-  request.caller = caller;
-  return true;
 }
 
 export type AuthOutcome = 'accepted' | 'refused' | 'incomplete' | 'unavailable' | 'limited';

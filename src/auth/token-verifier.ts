@@ -133,7 +133,7 @@ export class TokenVerifier {
   }
 
   /** The cached verdict on a JWT, if it is still valid. */
-  cachedVerdict(token: string): Accepted | undefined {
+  private cachedVerdict(token: string): Accepted | undefined {
     const cached = this.verified.get(tokenDigest(token));
     if (!cached || cached.expiresAt <= Date.now() || !cached.isCurrent()) return undefined;
     if (!this.providers.some(({ config }) => config === cached.provider)) return undefined;

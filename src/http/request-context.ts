@@ -113,7 +113,7 @@ declare module 'node:http' {
      * Identifies the caller again, for responses that take long. Throws or rejects if the caller would now be refused,
      * or has other claims. Set by the AuthGuard.
      */
-    identifyAgain?: () => void | Promise<void>;
+    identifyAgain?: () => Promise<void>;
   }
 }
 
