@@ -26,15 +26,20 @@ export function parseBody(bytes: Buffer): object {
 }
 
 /**
- * Refuses integers that parsing has rounded, because the served document would differ from the published one.
- *
- * @throws ApiError 400 `invalid_body`.
+ * Returns the problem of a body with an integer that parsing has rounded: the served document would differ from the
+ * published one.
  */
-export function refuseLostDigits(raw: Buffer | undefined): void {
+export function lostDigits(raw: Buffer | undefined): string | undefined {
   const rounded = raw && roundedInteger(raw.toString());
-  if (rounded === undefined) return;
-  const detail = `the body contains a number that would lose precision: ${rounded.slice(0, 40)} has more digits than a double; send it as a string`;
-  throw new ApiError('invalid_body', `The body is not valid: ${detail}`, [detail]);
+  return rounded === undefined
+    ? undefined
+    : `the body contains a number that would lose precision: ${rounded.slice(0, 40)} has more digits than a double; send it as a string`;
+}
+
+/** @throws ApiError 400 `invalid_body` for `lostDigits`. */
+export function refuseLostDigits(raw: Buffer | undefined): void {
+  const detail = lostDigits(raw);
+  if (detail !== undefined) throw new ApiError('invalid_body', `The body is not valid: ${detail}`, [detail]);
 }
 
 function parse(bytes: Buffer): object {
