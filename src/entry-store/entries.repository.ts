@@ -18,7 +18,7 @@ import {
   queueContent,
 } from './entry-content.queries.js';
 import { NEWEST_IN_BATCH, writeStatusInDocuments } from './entry-documents.queries.js';
-import { type EntrySize, PartitionLimit, sizeOfEntry } from './entry-limits.queries.js';
+import { PartitionLimit } from './entry-limits.queries.js';
 import {
   deleteEmptyEntries,
   insertEntry,
@@ -104,15 +104,6 @@ export class EntriesRepository {
     return membersOfVersion(this.entries.manager, id);
   }
 
-  /** Returns the size of an entry, and whether it has this version. */
-  async sizeOf(
-    { id }: Entry,
-    version: string | undefined,
-    manager: EntityManager = this.entries.manager,
-  ): Promise<EntrySize & { readonly hasVersion: boolean }> {
-    return sizeOfEntry(manager, id, version);
-  }
-
   /**
    * Adds a version to an entry, creating the entry if necessary.
    *
@@ -161,15 +152,29 @@ export class EntriesRepository {
     await noteChanged(manager, entry.sourceId, [entry.id]);
   }
 
-  /** Sets the status of one version, or of all; see `updateStatus`. */
+  /**
+   * Sets the status of one version, or of all, including the status in documents that contain it. Skips versions that
+   * already have this status and message.
+   *
+   * @param version null for all versions.
+   */
   async setStatus(
     manager: EntityManager,
-    entry: Entry,
+    { id, type, sourceId }: Entry,
     version: string | null,
-    status: NewStatus,
+    { status, message, now }: NewStatus,
   ): Promise<void> {
-    await updateStatus(manager, entry, version, status);
-    await settleVersions(manager, entry.sourceId, [entry.id]);
+    if (ENTRY_TYPES[type].hasStatusInDocument)
+      await writeStatusInDocuments(manager, { id, type }, version, status);
+    const statusChangedAt = () => 'case when status = :status then status_changed_at else :now end';
+    await manager
+      .createQueryBuilder()
+      .update(EntryVersion)
+      .set({ status, statusMessage: message, updatedAt: now, statusChangedAt })
+      .where({ entryId: id, ...(version === null ? {} : { version }) })
+      .andWhere('(status <> :status or status_message is distinct from :message)', { status, message, now })
+      .execute();
+    await settleVersions(manager, sourceId, [id]);
   }
 }
 
@@ -178,30 +183,6 @@ export interface NewStatus {
   readonly status: Status;
   readonly message: string | null;
   readonly now: Date;
-}
-
-/**
- * Sets the status of one version of an entry, or of all, including the status in documents that contain it. Skips
- * versions that already have this status and message.
- *
- * @param version null for all versions.
- */
-async function updateStatus(
-  manager: EntityManager,
-  { id, type }: Pick<Entry, 'id' | 'type'>,
-  version: string | null,
-  { status, message, now }: NewStatus,
-): Promise<void> {
-  if (ENTRY_TYPES[type].hasStatusInDocument)
-    await writeStatusInDocuments(manager, { id, type }, version, status);
-  const statusChangedAt = () => 'case when status = :status then status_changed_at else :now end';
-  await manager
-    .createQueryBuilder()
-    .update(EntryVersion)
-    .set({ status, statusMessage: message, updatedAt: now, statusChangedAt })
-    .where({ entryId: id, ...(version === null ? {} : { version }) })
-    .andWhere('(status <> :status or status_message is distinct from :message)', { status, message, now })
-    .execute();
 }
 
 export function targetOf({ type, name }: EntryName, source: string, version?: string): AuditTarget {

@@ -137,17 +137,3 @@ export const SIZE_OF_ENTRY = (id: string, version: string) =>
   `select count(*)::int as versions, coalesce(sum(octet_length(document)), 0)::float8 as bytes,
      coalesce(bool_or(version = ${version}), false) as "hasVersion"
    from entry_version where entry_id = ${id}`;
-
-/** Returns the size of an entry, and whether it has this version. */
-export async function sizeOfEntry(
-  manager: EntityManager,
-  entryId: string,
-  version: string | undefined,
-): Promise<EntrySize & { readonly hasVersion: boolean }> {
-  const [size] = await manager.query<(EntrySize & { hasVersion: boolean })[]>(SIZE_OF_ENTRY('$1', '$2'), [
-    entryId,
-    version ?? null,
-  ]);
-  if (!size) throw new Error('PostgreSQL returned no size');
-  return size;
-}

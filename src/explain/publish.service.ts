@@ -4,8 +4,8 @@ import { AccessPolicy, type Judgement } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { PublicationAdmission } from '../admission/publication-admission.js';
-import { EntriesRepository } from '../entry-store/entries.repository.js';
 import { NO_VERSIONS, sumOf } from '../entry-store/entry-limits.queries.js';
+import { findPublished } from '../entry-store/entry-rows.queries.js';
 import { PublishRules } from '../entries/publish-request.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import type { SettingsOf } from '../source-kinds/kinds.js';
@@ -46,7 +46,6 @@ export class PublishService {
   constructor(
     private readonly registries: RegistriesRepository,
     private readonly sources: SourcesRepository,
-    private readonly entries: EntriesRepository,
     private readonly rules: PublishRules,
     private readonly manage: ManageService,
     private readonly policy: AccessPolicy,
@@ -142,7 +141,7 @@ export class PublishService {
     const mayKnow = await this.manage.managedKnowledge(asking);
     const asked = { type, name, version: version ?? '' };
     const held = await this.admission.reservation(this.dataSource.manager, asked, asking.subject);
-    const stored = await this.entries.findByName({ type, name });
+    const stored = await findPublished(this.dataSource.manager, asked);
     const found = stored ?? (held.claims && { claims: held.claims });
     const isKnown = found !== null && mayKnow(found.claims);
     if ((asking.isAssumed || isRefused) && !isKnown && !asking.rights.superAdmin)
@@ -151,12 +150,11 @@ export class PublishService {
     const later = await this.rule('entry', () => this.rules.checkLater(asking.subject, found, claims));
     const step = isKnown ? { ...later, required: found.claims } : later;
     if (later.outcome !== 'passed') return [step];
-    const size = stored && (await this.entries.sizeOf(stored, version));
-    if (size?.hasVersion || held.hasVersion)
+    if (stored?.hasVersion || held.hasVersion)
       return [step, { step: 'version', outcome: 'refused', code: 'version_exists' }];
     // The size of the document is unknown.
     const room = await this.rule('version', () =>
-      this.rules.checkRoom({ name }, sumOf(size ?? NO_VERSIONS, held.size), 0),
+      this.rules.checkRoom({ name }, sumOf(stored?.size ?? NO_VERSIONS, held.size), 0),
     );
     return version === undefined && room.outcome === 'passed' ? [step] : [step, room];
   }
