@@ -42,9 +42,14 @@ export class IconCache implements OnApplicationShutdown {
     max: MAX_CACHED,
     maxSize: CACHE_BYTES,
     sizeCalculation: ({ icon }) => OVERHEAD_BYTES + (icon?.bytes.length ?? 0),
+    // Requests for the same icon share one fetch.
+    fetchMethod: async (url, _stale, { options }) => {
+      const icon = await this.fetched(url);
+      options.ttl = icon ? FRESH_MS : RETRY_MS;
+      return { icon };
+    },
+    ignoreFetchAbort: true,
   });
-  /** Running fetches by URL: requests for the same icon share one. */
-  private readonly pending = new Map<string, Promise<Icon | null>>();
 
   constructor(
     @Inject(pageConfig.KEY) { web }: ConfigType<typeof pageConfig>,
@@ -87,32 +92,22 @@ export class IconCache implements OnApplicationShutdown {
     const cached = this.cache.get(url);
     if (cached) return cached.icon;
     try {
-      return await this.fetches.run(key, gone, () => this.shared(url));
+      const fetched = await this.fetches.run(key, gone, () => this.cache.fetch(url));
+      return fetched?.icon ?? null;
     } catch (error) {
       if (error instanceof SemaphoreTimeout) return null;
       throw error;
     }
   }
 
-  private shared(url: string): Promise<Icon | null> {
-    const cached = this.cache.get(url);
-    if (cached) return Promise.resolve(cached.icon);
-    const fetching = this.pending.get(url) ?? this.fetchAndKeep(url).finally(() => this.pending.delete(url));
-    this.pending.set(url, fetching);
-    return fetching;
-  }
-
-  private async fetchAndKeep(url: string): Promise<Icon | null> {
+  private async fetched(url: string): Promise<Icon | null> {
     try {
-      const icon = await this.fetch(url);
-      this.cache.set(url, { icon }, { ttl: icon ? FRESH_MS : RETRY_MS });
-      return icon;
+      return await this.fetch(url);
     } catch (error) {
       this.logger.debug(
         { url: withoutQuery(url), error: withoutAddress(error) },
         'An icon could not be fetched',
       );
-      this.cache.set(url, { icon: null }, { ttl: RETRY_MS });
       return null;
     }
   }
