@@ -213,7 +213,7 @@ function sendText(response: Response, json: JsonText, status?: number): void {
 }
 
 async function sendCached(response: Response, json: CachedJson, status?: number): Promise<void> {
-  const coding = json.isCompressible ? codingFor(response) : null;
+  const coding = json.isCompressible ? codingFor(response.req) : null;
   const etag = json.etag(coding);
   setHeaders(response, 'Authorization, Origin, Accept-Encoding', etag);
   for (const [name, value] of Object.entries(json.headers)) response.setHeader(name, value);
@@ -291,9 +291,9 @@ export async function sendChunks(
   }
 }
 
-// Our order breaks ties: browsers list gzip first without preferring it.
-function codingFor({ req }: Response): Coding | null {
-  if (req.headers['accept-encoding'] === undefined) return null;
-  const [accepted] = new Negotiator(req).encodings([...CODINGS], { preferred: [...CODINGS] });
+/** Returns the coding of a response. Our order breaks ties: browsers list gzip first without preferring it. */
+export function codingFor(request: IncomingMessage): Coding | null {
+  if (request.headers['accept-encoding'] === undefined) return null;
+  const [accepted] = new Negotiator(request).encodings([...CODINGS], { preferred: [...CODINGS] });
   return CODINGS.find((coding) => coding === accepted) ?? null;
 }

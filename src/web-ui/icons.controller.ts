@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { callerKeyOf } from '../auth/caller.js';
 import { Loaded, type LoadedRequest, Route } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
-import { ENTRY_TYPE_NAMES, type EntryType } from '../documents/entry-types.js';
+import { type EntryType, isEntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { memberText } from '../json/json-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
@@ -41,10 +41,6 @@ export class IconsController {
     response.setHeader('Content-Length', icon.bytes.length);
     response.end(request.method === 'HEAD' ? undefined : icon.bytes);
   }
-}
-
-function isEntryType(text: string): text is EntryType {
-  return (ENTRY_TYPE_NAMES as readonly string[]).includes(text);
 }
 
 // Parsing a whole document of 1 MiB for each icon would delay other requests.

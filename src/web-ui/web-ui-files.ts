@@ -4,11 +4,8 @@ import { extname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { OAuthConfig } from '../config/config.js';
+import type { Coding } from '../http/json-answers.js';
 import { remembered } from '../limits/shared-reads.js';
-
-/** Content codings of the files, most compact first. */
-export const FILE_CODINGS = ['br', 'gzip'] as const;
-export type FileCoding = (typeof FILE_CODINGS)[number];
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -17,7 +14,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-const compress: Readonly<Record<FileCoding, (bytes: Buffer) => Promise<Buffer>>> = {
+const compress: Readonly<Record<Coding, (bytes: Buffer) => Promise<Buffer>>> = {
   br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
   gzip: (bytes) => promisify(gzip)(bytes, { level: 9 }),
 };
@@ -25,7 +22,7 @@ const compress: Readonly<Record<FileCoding, (bytes: Buffer) => Promise<Buffer>>>
 /** A built file of the web UI. */
 export class PageFile {
   readonly etag: string;
-  private readonly compressed = new Map<FileCoding, Promise<Buffer>>();
+  private readonly compressed = new Map<Coding, Promise<Buffer>>();
 
   constructor(
     readonly type: string,
@@ -35,7 +32,7 @@ export class PageFile {
   }
 
   /** Returns the file in this coding, compressed on the first request and then cached. */
-  in(coding: FileCoding): Promise<Buffer> {
+  in(coding: Coding): Promise<Buffer> {
     return remembered(this.compressed, coding, () => compress[coding](this.bytes));
   }
 }

@@ -2,18 +2,15 @@ import { Controller, Inject, Param, Req, Res } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import Negotiator from 'negotiator';
 import { UNIDENTIFIED_CALLER } from '../auth/caller.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { Route } from '../auth/route.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import { pageConfig } from '../config/slices.js';
 import { ApiError } from '../http/errors.js';
-import { JsonText } from '../http/json-answers.js';
+import { codingFor, JsonText } from '../http/json-answers.js';
 import {
   CACHE_CONTROL,
-  FILE_CODINGS,
-  type FileCoding,
   PAGE_FILES,
   PageFile,
   type PageFiles,
@@ -152,10 +149,4 @@ function settingsOf(
 // Browsers list text/html, while other clients send `*/*`.
 function acceptsHtml({ headers }: Request): boolean {
   return /\btext\/html\b/i.test(headers.accept ?? '');
-}
-
-function codingFor(request: Request): FileCoding | undefined {
-  if (request.headers['accept-encoding'] === undefined) return undefined;
-  const [accepted] = new Negotiator(request).encodings([...FILE_CODINGS], { preferred: [...FILE_CODINGS] });
-  return FILE_CODINGS.find((coding) => coding === accepted);
 }
