@@ -118,16 +118,6 @@ export const UnvalidatedBody = createParamDecorator((_: unknown, context: Execut
   return new SentJson(body, rawBody);
 });
 
-const readers = new Map<string, ReturnType<typeof express.raw>>();
-
-function readerFor({ maxBytes, mayInflate }: Omit<BodyLimits, 'bytesOf'>): ReturnType<typeof express.raw> {
-  const key = `${maxBytes} ${mayInflate}`;
-  const options = { type: () => true, limit: maxBytes, inflate: mayInflate };
-  const reader = readers.get(key) ?? express.raw(options);
-  readers.set(key, reader);
-  return reader;
-}
-
 interface BodyLimits extends Pick<BodyOptions, 'maxBytes' | 'bytesOf'> {
   readonly mayInflate: boolean;
 }
@@ -156,7 +146,8 @@ export async function receiveBody(
       ? request.is('application/json') !== false && /^utf-8$/i.test(charsetOf(request))
       : request.is(bytesOf) !== false;
   if (!isAccepted) throw new ApiError('unsupported_media_type');
-  await promisify(readerFor(limits))(request, response);
+  const read = express.raw({ type: () => true, limit: limits.maxBytes, inflate: limits.mayInflate });
+  await promisify(read)(request, response);
   const bytes: unknown = request.body;
   request.body = undefined;
   if (Buffer.isBuffer(bytes) && bytes.length > 0) request.rawBody = bytes;

@@ -4,14 +4,6 @@ import type { Claims } from '../claims/claims.js';
 
 const WHERE_TO_ASK = 'POST /v1/access/explain shows which step refused this and what may be missing';
 
-/**
- * Returns the `details` of an error; for 403 the last detail points to access explanations (reference/explain). A 401
- * has no such hint, because even explanations need an accepted token.
- */
-function refusalDetails(status: number, details: readonly string[]): readonly string[] {
-  return status === 403 ? [...details, WHERE_TO_ASK] : details;
-}
-
 /** The sentences of the errors (reference/errors), by status and code. Codes are stable, sentences are not. */
 const SENTENCES = {
   400: {
@@ -208,8 +200,12 @@ export interface ErrorBody {
   details?: readonly string[];
 }
 
+/**
+ * The last detail of a 403 points to access explanations (reference/explain). A 401 has no such hint, because even
+ * explanations need an accepted token.
+ */
 export function errorBody({ message, code, status, details = [] }: ApiError, requestId: string): ErrorBody {
-  const all = refusalDetails(status, details);
+  const all = status === 403 ? [...details, WHERE_TO_ASK] : details;
   return { error: message, code, requestId, ...(all.length > 0 ? { details: all } : {}) };
 }
 
