@@ -27,64 +27,18 @@ export function documentDigest(document: string | Buffer): Buffer {
   return hash('sha256', document, 'buffer');
 }
 
-/** The result of visiting every value of a document. */
-interface WalkResult {
+/** Visits every value of a parsed document, up to the limits of depth and number. Never throws. */
+class Walker {
   /** The number of keys in all objects. */
-  readonly keys: number;
+  keys = 0;
   /** Set if the document is nested too deeply, or has too many values, to be read cheaply every time. */
-  readonly beyondLimit: DocumentProblem | undefined;
-  /** Values that would change when the document is served. */
-  readonly unservable: readonly DocumentProblem[];
-}
-
-/**
- * Visits every value of a parsed document, up to the limits of depth and number. Never throws.
- *
- * @param serialized whether the document will be serialized, which then must not change it.
- */
-function walkDocument(document: unknown, serialized: boolean): WalkResult {
-  const counter = new Counter();
-  if (counter.finds(document, MAX_DEPTH))
-    return { keys: counter.keys, beyondLimit: undefined, unservable: [] };
-  const walker = new Walker(serialized);
-  walker.visit(document);
-  return walker;
-}
-
-/** Visits the values of a document without problems. It does not track paths, which makes it several times faster. */
-class Counter {
-  keys = 0;
-  private values = 0;
-
-  /** Returns whether the value is within the limits and survives serialization and parsing unchanged. */
-  finds(value: unknown, levels: number): boolean {
-    this.values += 1;
-    if (this.values > MAX_DOCUMENT_VALUES) return false;
-    if (typeof value === 'string') return isServable(value);
-    if (typeof value === 'number') return Number.isFinite(value);
-    if (typeof value !== 'object' || value === null) return true;
-    if (levels === 0) return false;
-    if (Array.isArray(value)) return value.every((item) => this.finds(item, levels - 1));
-    for (const key in value) {
-      this.keys += 1;
-      if (key === '__proto__' || !isServable(key)) return false;
-      if (!this.finds((value as Record<string, unknown>)[key], levels - 1)) return false;
-    }
-    return true;
-  }
-}
-
-function isServable(text: string): boolean {
-  return text.isWellFormed() && !text.includes('\0');
-}
-
-class Walker implements WalkResult {
-  keys = 0;
   beyondLimit: DocumentProblem | undefined;
+  /** Values that would change when the document is served. */
   readonly unservable: DocumentProblem[] = [];
   private values = 0;
   private readonly path: (string | number)[] = [];
 
+  /** @param serialized whether the document will be serialized, which then must not change it. */
   constructor(private readonly serialized: boolean) {}
 
   visit(value: unknown): void {
@@ -177,7 +131,9 @@ function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
  */
 export function checkDocument(type: EntryType, document: unknown, sourceText?: SyncedText): CheckedDocument {
   if (document instanceof CheckedElsewhere) return document.result;
-  const { keys, beyondLimit, unservable } = walkDocument(document, sourceText === undefined);
+  const walker = new Walker(sourceText === undefined);
+  walker.visit(document);
+  const { keys, beyondLimit, unservable } = walker;
   if (beyondLimit) return { problems: [beyondLimit] };
   const text = Buffer.from(sourceText?.text ?? JSON.stringify(document) ?? '');
   if (text.length > MAX_DOCUMENT_BYTES) return { problems: [sizeProblem(text.length)] };
