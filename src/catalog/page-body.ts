@@ -52,63 +52,23 @@ export function isVersion<Row extends MaybeVersion>(row: Row): row is Row & Foun
   return row.name !== null;
 }
 
-/** Texts of at least this length are not concatenated. */
-const LONG_TEXT = 2_048;
-
 /** A page to be sent: JSON text in consecutive parts (bytes are UTF-8), and headers. */
 export interface PageBody {
   readonly parts: readonly (string | Buffer)[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/**
- * Builds a text in parts. Long documents are not concatenated: the copies would immediately become garbage and keep the
- * garbage collector busy.
- */
-class Parts {
-  private readonly parts: string[] = [];
-  private short = '';
-
-  add(text: string): void {
-    if (text.length < LONG_TEXT) this.short += text;
-    else {
-      this.parts.push(this.short, text);
-      this.short = '';
-    }
-  }
-
-  /** Adds a version, wrapped in an item with `_meta` or as the bare document, depending on the type. */
-  addItem(type: EntryType, row: ShownVersion): void {
-    const { isShownBare } = ENTRY_TYPES[type];
-    if (!isShownBare) this.add(`{"${type}":`);
-    this.add(row.document);
-    if (!isShownBare) this.add(`,"_meta":${officialMeta(row)}}`);
-  }
-
-  all(): readonly string[] {
-    return [...this.parts, this.short];
-  }
-}
-
-/** Returns the body for a single version. */
+/** Returns the body for a single version: an item with `_meta` or the bare document, depending on the type. */
 export function itemBody(type: EntryType, row: ShownVersion): readonly string[] {
-  const parts = new Parts();
-  parts.addItem(type, row);
-  return parts.all();
+  if (ENTRY_TYPES[type].isShownBare) return [row.document];
+  return [`{"${type}":`, row.document, `,"_meta":${officialMeta(row)}}`];
 }
 
 /** @param cursor cursor for the next page, if any. */
 export function listBody(type: EntryType, rows: readonly VersionRow[], cursor?: string): readonly string[] {
   const metadata = { count: rows.length, ...(cursor ? { nextCursor: cursor } : {}) };
-  const { listKey } = ENTRY_TYPES[type];
-  const parts = new Parts();
-  parts.add(`{"${listKey}":[`);
-  for (const [index, row] of rows.entries()) {
-    if (index > 0) parts.add(',');
-    parts.addItem(type, row);
-  }
-  parts.add(`],"metadata":${JSON.stringify(metadata)}}`);
-  return parts.all();
+  const items = rows.flatMap((row, index) => [...(index > 0 ? [','] : []), ...itemBody(type, row)]);
+  return [`{"${ENTRY_TYPES[type].listKey}":[`, ...items, `],"metadata":${JSON.stringify(metadata)}}`];
 }
 
 /**
