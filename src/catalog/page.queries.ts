@@ -56,10 +56,8 @@ export function walkByPartition(
   { type, request, ...sizes }: WalkStep,
 ): Promise<WalkRow[]> {
   const { after } = request;
-  const text = textFor(
-    'partitions',
-    request,
-    () => `
+  return sql.query<WalkRow>(
+    `
 with ${FRESHNESS},
 partitions as materialized (
   select * from unnest(
@@ -92,12 +90,8 @@ progress as (
 )
 select (select "isCurrent" from freshness), progress.reached, 1 as "visibleShare",
     ${versionsOfNames(request)}`,
+    { ...walkValues(type, request), ...partitionValues(view), ...sizes },
   );
-  return sql.query<WalkRow>(text, {
-    ...walkValues(type, request),
-    ...partitionValues(view),
-    ...sizes,
-  });
 }
 
 /**
@@ -106,10 +100,8 @@ select (select "isCurrent" from freshness), progress.reached, 1 as "visibleShare
  */
 export function walkBySource(sql: ViewSql, { type, request, ...sizes }: WalkStep): Promise<WalkRow[]> {
   const { after } = request;
-  const text = textFor(
-    'sources',
-    request,
-    () => `
+  return sql.query<WalkRow>(
+    `
 with ${FRESHNESS},
 ${rankedBy('(select $rankedSources::int[])')},
 next_entries as materialized (
@@ -138,28 +130,8 @@ progress as (
 )
 select (select "isCurrent" from freshness), progress.reached, progress."visibleShare",
     ${versionsOfNames(request)}`,
+    { ...walkValues(type, request), ...sizes },
   );
-  return sql.query<WalkRow>(text, { ...walkValues(type, request), ...sizes });
-}
-
-/** Texts of the walks by kind of request: putting one together for each request would take longer than binding it. */
-const texts = new Map<string, string>();
-
-function textFor(walk: string, request: ListRequest, text: () => string): string {
-  const { after, maxDocumentBytes, filter } = request;
-  const set = Object.entries(filter).filter(([, value]) => value !== undefined);
-  // The only filter values that affect the text of a statement.
-  const kind = [
-    walk,
-    after !== null,
-    maxDocumentBytes !== undefined,
-    filter.version === 'latest',
-    filter.includeDeleted,
-    ...set.map(([key]) => key),
-  ].join();
-  const known = texts.get(kind) ?? text();
-  texts.set(kind, known);
-  return known;
 }
 
 function walkValues(type: EntryType, request: ListRequest): NamedValues {
