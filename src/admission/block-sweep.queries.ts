@@ -8,7 +8,7 @@ import type { EntryType } from '../documents/entry-types.js';
 import { deleteEmptyEntries, deleteVersions, settleVersions } from '../entry-store/entry-rows.queries.js';
 import type { Members } from '../members/members.responses.js';
 import { batches } from '../limits/batches.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
@@ -356,10 +356,9 @@ async function matching<Row extends ScannedRow>(
   block: CompiledBlock,
   rows: readonly Row[],
 ): Promise<Matched<Row>[]> {
-  const slice = new TimeSlice();
   const found: Matched<Row>[] = [];
   for (const row of rows) {
-    await slice.pause();
+    await pauseIfDue();
     const isLong = block.readsDocuments && row.document === null;
     const [texts = NO_DOCUMENT] = isLong
       ? await manager.query<Pick<ScannedRow, 'document' | 'members'>[]>(TEXTS[table], [row.id])

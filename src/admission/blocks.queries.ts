@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { type OrderedRows, readFirst } from '../database/bulk.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { batches } from '../limits/batches.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import { Block } from './admission.entity.js';
 import type { Members } from '../members/members.responses.js';
 import { type BlockMatch, type BlockRule, CompiledBlock, matchingBlocks } from './block-rule.js';
@@ -75,7 +75,6 @@ export async function blockReasons(
   const found = new Map<string, readonly HoldReason[]>();
   if (blocks.length === 0) return found;
   const readsDocuments = blocks.some((block) => block.readsDocuments);
-  const slice = new TimeSlice();
   for await (const batch of batches(itemIds, readsDocuments ? DOCUMENTS_PER_READ : ITEMS_PER_READ)) {
     const rows = await manager.query<CheckedItem[]>(
       `select i.id, i.type, i.name, i.version, i.digest, ${readsDocuments ? 'i.document, t.members' : 'null as document, null as members'}
@@ -83,7 +82,7 @@ export async function blockReasons(
       [batch],
     );
     for (const row of rows) {
-      await slice.pause();
+      await pauseIfDue();
       const matches = matchingBlocks(blocks, { ...row, document: () => row.document ?? '{}' });
       if (matches.length > 0) found.set(row.id, matches.map(reasonOf));
     }

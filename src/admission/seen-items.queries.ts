@@ -8,7 +8,7 @@ import type { Claims } from '../claims/claims.js';
 import { bind } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Source } from '../sources/source.entity.js';
 import { isStorable } from '../validation/storable-text.js';
@@ -169,7 +169,6 @@ export class SeenItems {
       contains: patterns.map(({ contains }) => contains),
       slice: ITEMS_PER_SLICE,
     };
-    const slice = new TimeSlice();
     const items: SeenItem[] = [];
     let last: ItemPlace | undefined;
     for (let judged = 0; judged < MAX_JUDGED;) {
@@ -181,7 +180,7 @@ export class SeenItems {
       );
       const rows = await manager.query<Row[]>(text, parameters);
       for (const { rule, ...row } of rows) {
-        await slice.pause();
+        await pauseIfDue();
         const isReached = rule === null || this.reaches(caller, row);
         if (!row.isPublisher && !row.isManager && !isReached) continue;
         const required = approvalsOf(rule === null ? undefined : reviewed?.rules[rule]);

@@ -16,7 +16,7 @@ import {
 import type { VersionWithContent } from '../entry-store/entry-content.queries.js';
 import type { RefusedVersion } from '../entry-store/entry-limits.queries.js';
 import { batches } from '../limits/batches.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { isPauseDue, pauseIfDue } from '../limits/time-slice.js';
 import { AdmissionWebhooks } from './admission-webhooks.js';
 import { Blocks } from './blocks.queries.js';
 import {
@@ -100,13 +100,12 @@ export class SyncedAdmission {
     const sorted = new SortedContent(rules, content.claimsOf);
     const seenOf = seenWith(storedByKey, items, isKnown);
     const readsMembers = readsContents(admission) || blocks.some((block) => block.readsDocuments);
-    const slice = new TimeSlice();
     for await (const batch of batches(incoming, VERSIONS_PER_READ)) {
       const seen = batch.map(seenOf);
       const contents = await contentsOfSeen(manager, readsMembers ? seen : []);
       for (const [index, version] of seen.entries()) {
         // Blocks may need parsed documents.
-        if (blocks.length > 0 || slice.isOverAt(index)) await slice.pause();
+        if (blocks.length > 0 || isPauseDue(index)) await pauseIfDue();
         sorted.add({ ...version, content: contents(version) });
       }
     }

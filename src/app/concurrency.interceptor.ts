@@ -8,7 +8,7 @@ import { PoolSemaphores } from '../database/connection-pool.js';
 import { HasBody, largeBodyOf, type RequestWithBody, StreamsBody } from '../http/body.js';
 import { clientIn, type RequestWithPermit } from '../http/request-context.js';
 import { Permit, Semaphore } from '../limits/semaphore.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import { LargeBodies } from './large-bodies.js';
 
 /** Maximum concurrent registry reads by POST. A parsed body may take up twenty times its size in memory. */
@@ -21,7 +21,6 @@ const MAX_PARSED = 32;
 @Injectable()
 export class ConcurrencyInterceptor implements NestInterceptor {
   private readonly readsByPost = new Semaphore(MAX_PARSED);
-  private readonly slice = new TimeSlice();
 
   constructor(
     private readonly reflector: Reflector,
@@ -69,7 +68,7 @@ export class ConcurrencyInterceptor implements NestInterceptor {
     const permit = new Permit(semaphore, key, await semaphore.acquire(key, client.abortSignal()));
     request.permit = permit;
     // Otherwise all waiters that are refused without further waiting would run in one turn of the event loop.
-    await this.slice.pause();
+    await pauseIfDue();
     return next.handle().pipe(finalize(() => permit.release()));
   }
 }

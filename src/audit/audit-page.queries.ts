@@ -1,7 +1,7 @@
 import type { LRUCache } from 'lru-cache';
 import type { StatementRunner } from '../database/search-pool.js';
 import { utcText } from '../database/sql-expressions.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import type { AuditScope } from './audit-event.js';
 
 /** The filters of a list; an event must match all of them. */
@@ -201,9 +201,8 @@ async function judge(
   values: unknown[],
 ): Promise<ScopeRow[]> {
   const scopes = await statements.query<ScopeRow[]>(select, values);
-  const slices = new TimeSlice();
   for (const { digest, scope } of scopes) {
-    await slices.pause();
+    await pauseIfDue();
     judged.set(digest, sees(scope));
   }
   return scopes;

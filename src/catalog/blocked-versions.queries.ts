@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { bind, type NamedValues, PreparedStatements } from '../database/statements.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import { FRESHNESS, type CheckedRow, type ViewSql } from '../visibility/freshness.queries.js';
 import type { RegistryAccess } from '../visibility/registry-views.js';
 import { isVisible } from '../visibility/visible-entries.queries.js';
@@ -85,9 +85,8 @@ export class BlockedVersions {
     );
     const found = await this.prepared.query<BlockedClaims[]>(text, values);
     const visible: BlockedClaims[] = [];
-    const slice = new TimeSlice();
     for (const each of found) {
-      await slice.pause();
+      await pauseIfDue();
       if (view.seesAll || this.policy.maySee(caller, JSON.parse(each.claims) as Claims)) visible.push(each);
     }
     return new BlockedView(visible);

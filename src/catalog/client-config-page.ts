@@ -14,7 +14,7 @@ import {
 import type { PluginVersion } from '../client-config/plugin-server.js';
 import { MAX_PAGE_BYTES } from '../http/lists.js';
 import { elements } from '../json/json-values.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import type { ViewSql } from '../visibility/freshness.queries.js';
 import { blockedPlugins, type BlockedView, blockedVersions } from './blocked-versions.queries.js';
 import { readList } from './list-strategies.js';
@@ -182,11 +182,10 @@ export class ConfigReader {
     add: (version: VersionRow | PluginRow) => boolean | Promise<boolean>,
   ): Promise<Position | null> {
     const { rows, isLast } = await this.page(sql, kind, blocked?.visible ?? [], after);
-    const slice = new TimeSlice();
     let last: Position | undefined;
     let count = 0;
     for (const version of rows) {
-      await slice.pause();
+      await pauseIfDue();
       last = version;
       count += 1;
       if (!(await add(version))) break;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { utcText } from '../database/sql-expressions.js';
 import { ENTRY_TYPES, type EntryType } from '../documents/entry-types.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import { FRESHNESS, type CheckedRow, type ViewSql } from '../visibility/freshness.queries.js';
 import { isVisibleAmongMany, rankedBy } from '../visibility/visible-entries.queries.js';
 import { hasShownStatus } from './list-request.js';
@@ -51,10 +51,9 @@ order by n.changed_at desc, n.type, n.name`;
  */
 export async function feedPage(sql: ViewSql, registry: string): Promise<PageBody> {
   const rows = (await sql.query<FeedRow>(NEWEST)).filter(({ type }) => type !== null);
-  const slice = new TimeSlice();
   const entries: string[] = [];
   for (const row of rows) {
-    await slice.pause();
+    await pauseIfDue();
     entries.push(entryOf(row, registry));
   }
   const parts = [

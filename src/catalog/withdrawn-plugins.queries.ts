@@ -3,7 +3,7 @@ import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { PreparedStatements } from '../database/statements.js';
 import { ApiError } from '../http/errors.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import {
   CHANGES_TOO_FAST,
   type CheckedRow,
@@ -74,9 +74,8 @@ export class WithdrawnPlugins {
       const rows = await new ViewSql(this.prepared, check).query<MaybeNames & CheckedRow>(WITHDRAWN);
       if (!check.isCurrent) continue;
       const names = new Set<string>();
-      const slice = new TimeSlice();
       for (const row of rows) {
-        await slice.pause();
+        await pauseIfDue();
         if (row.names === null) continue;
         if (current.view.seesAll || this.policy.maySee(current.caller, JSON.parse(row.claims) as Claims))
           for (const name of row.names) names.add(name);

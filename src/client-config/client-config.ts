@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { stringify } from 'smol-toml';
 import { member } from '../json/json-values.js';
 import { smallestWithin } from '../limits/smallest-within.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import {
   CLAUDE_CODE,
   type ClientFormat,
@@ -495,10 +495,9 @@ export function tomlOf(part: ConfigPart): string {
 }
 
 async function itemsOf(key: string, parts: readonly ConfigPart[], textOf: ItemText): Promise<string[]> {
-  const slice = new TimeSlice();
   const items: string[] = [];
   for (const part of parts) {
-    await slice.pause();
+    await pauseIfDue();
     items.push(...itemsIn(key, part, textOf));
   }
   return items;

@@ -8,7 +8,7 @@ import type { RegistryConfig } from '../config/config.js';
 import { isExpired } from '../config/registry-keys.js';
 import type { RegistryBody } from '../config/registry-settings.dto.js';
 import { ApiError } from '../http/errors.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { isPauseDue, pauseIfDue } from '../limits/time-slice.js';
 import { RegistriesService } from '../registries/registries.service.js';
 import type { Registry } from '../registries/registry.entity.js';
 import { KINDS } from '../source-kinds/kinds.js';
@@ -164,7 +164,6 @@ export class AccessChangesService {
     caller: Caller | null,
   ): Promise<Providers> {
     if (!caller || (side.gate && !this.policy.mayReach(caller, side.gate))) return groups.map(() => null);
-    const slice = new TimeSlice();
     const seen = new Map<Claims, boolean>();
     const sees = (place: NamePlace) => {
       const claims = side.claimsAt(place);
@@ -175,7 +174,7 @@ export class AccessChangesService {
     };
     const providers: (number | null)[] = [];
     for (const [index, group] of groups.entries()) {
-      if (slice.isOverAt(index)) await slice.pause();
+      if (isPauseDue(index)) await pauseIfDue();
       providers.push(providerIn(group, side, sees));
     }
     return providers;
@@ -190,11 +189,10 @@ export class AccessChangesService {
     groups: readonly NameGroup[],
     sides: readonly Side[],
   ): Promise<{ holders: readonly ComparedCallers[]; isCut: boolean }> {
-    const slice = new TimeSlice();
     const found = new Map<string, ComparedCallers>();
     for (const side of sides)
       for (const { places } of groups) {
-        await slice.pause();
+        await pauseIfDue();
         const required = places
           .filter(({ source }) => side.ranks.has(source))
           .map((place) => this.smallest(side, place))

@@ -1,5 +1,5 @@
 import { type MissingClaim, withClaims } from '../claims/claims.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 
 type Held = Readonly<Record<string, unknown>>;
 type Opens = (held: Held) => boolean | Promise<boolean>;
@@ -23,9 +23,8 @@ export async function leastMissing<Missing extends MissingClaim>(
   weight = 1,
 ): Promise<readonly Missing[] | undefined> {
   let tries = MAX_TRIES / weight;
-  const slice = new TimeSlice();
   const tryToOpen = async (claims: Held) => {
-    await slice.pause();
+    await pauseIfDue();
     return (tries -= 1) >= 0 && opens(claims);
   };
   const opening: (readonly Missing[])[] = [];

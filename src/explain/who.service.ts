@@ -7,7 +7,7 @@ import { canonicalClaims, type Claims } from '../claims/claims.js';
 import { isExpired } from '../config/registry-keys.js';
 import type { Entry } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import { OpenAccess } from '../authz/admin-access.js';
 import type { Registry } from '../registries/registry.entity.js';
 import type { Source } from '../sources/source.entity.js';
@@ -76,10 +76,9 @@ export class WhoService {
   async ofRegistry(asker: Caller, registry: Registry): Promise<WhoHasAccess> {
     const ids = registry.sources.map(({ sourceId }) => sourceId);
     const found = await this.counts.ofSources(ids, MAX_CLAIM_SETS);
-    const slice = new TimeSlice();
     const claimSets = new Map<string, ClaimSetAccess>();
     for (const { claims, count } of found.claimSets) {
-      await slice.pause();
+      await pauseIfDue();
       const access = this.accessTo(registry.shownClaims, claims, count);
       // Different claims of entries can require the same once the registry's claims are added.
       const key = canonicalClaims(access.claims) + access.sentence;

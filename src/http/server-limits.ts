@@ -14,7 +14,7 @@ import type { Address } from '../config/environment.js';
 import { openFilesLimit } from '../limits/own-resources.js';
 import { Quota, RESERVE } from '../limits/quota.js';
 import { Semaphore } from '../limits/semaphore.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import { ApiError, errorBody, type ErrorCode } from './errors.js';
 import { clientNetwork } from './request-context.js';
 
@@ -201,7 +201,6 @@ export function answerConnectionErrors(server: Server): void {
   // Node would refuse a missing Host header with an empty body; `refuseUnclearHost` sends an API error instead.
   Object.assign(server, { requireHostHeader: false });
   const answered = new WeakSet<Duplex>();
-  const slice = new TimeSlice();
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     answered.delete(socket);
     response.once('finish', () => answered.add(socket));
@@ -213,7 +212,7 @@ export function answerConnectionErrors(server: Server): void {
       return;
     }
     // Node may report thousands of request timeouts in one turn of the event loop.
-    void slice.pause().then(() => writeRaw(socket, codeOf(error)));
+    void pauseIfDue().then(() => writeRaw(socket, codeOf(error)));
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());

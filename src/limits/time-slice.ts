@@ -8,26 +8,24 @@ const waiting: (() => void)[] = [];
 let began = -Infinity;
 
 /**
- * Shares the event loop: long computations call `pause()` often and yield after each slice of 2 ms, so that even a
+ * Shares the event loop: long computations call this often, and it yields after each slice of 2 ms, so that even a
  * request that waits for a slice in each of its steps stays fast. All computations share the same slices, with other
  * work in between, so a hundred computations delay other requests no longer than one does.
  */
-export class TimeSlice {
-  async pause(): Promise<void> {
-    if (!this.isOver()) return;
-    await new Promise<void>((resolve) => {
-      if (waiting.push(resolve) === 1) setImmediate(beginSlice);
-    });
-  }
+export async function pauseIfDue(): Promise<void> {
+  if (!isOver()) return;
+  await new Promise<void>((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(beginSlice);
+  });
+}
 
-  private isOver(): boolean {
-    return performance.now() - began > SLICE_MS;
-  }
+/** Whether to pause before this step, counted from 0: avoids a look at the clock in most steps. */
+export function isPauseDue(step: number): boolean {
+  return step % STEPS_A_LOOK === 0 && isOver();
+}
 
-  /** Whether to pause before this step, counted from 0. */
-  isOverAt(step: number): boolean {
-    return step % STEPS_A_LOOK === 0 && this.isOver();
-  }
+function isOver(): boolean {
+  return performance.now() - began > SLICE_MS;
 }
 
 function beginSlice(): void {
@@ -49,11 +47,10 @@ export type InSteps = (
  * @param goOn throws when the computation must end.
  */
 export function stepping(goOn: () => void): InSteps {
-  const slice = new TimeSlice();
   return async (length, step, size) => {
     for (let from = 0; from < length; from += size) {
       const goesOn = step(from, Math.min(from + size, length));
-      await slice.pause();
+      await pauseIfDue();
       goOn();
       if (goesOn === false) return;
     }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { isDeeperThan, repeatedKey } from '../json/json-text.js';
 import { elements, isObject, member } from '../json/json-values.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import { foldedName } from '../validation/folded-names.js';
 import { toStorable } from '../validation/storable-text.js';
 import { frontmatterOf, hidesKeys, keysOf } from './frontmatter.js';
@@ -117,7 +117,6 @@ class FoundMembers {
 }
 
 class MembersReader<File extends MemberFile> {
-  private readonly slice = new TimeSlice();
   private readonly byName: ReadonlyMap<string, File>;
   private readonly found: Record<keyof Omit<Members, 'unreadable'>, Map<string, unknown>> = {
     servers: new Map(),
@@ -213,7 +212,7 @@ class MembersReader<File extends MemberFile> {
 
   /** @param from the manifest that contains the path; null for the default places. */
   private async readPath(component: Component, given: string, from: string | null): Promise<void> {
-    await this.slice.pause();
+    await pauseIfDue();
     if (given.length > MAX_PATH) {
       if (from !== null) this.unreadable.add(from);
       return;
@@ -249,7 +248,7 @@ class MembersReader<File extends MemberFile> {
 
   /** Reads a skill, command or agent. */
   private async readText(component: Component, file: File): Promise<void> {
-    await this.slice.pause();
+    await pauseIfDue();
     const { path, bytes } = file;
     const data = bytes > MAX_TEXT_BYTES ? undefined : await this.load(file);
     if (data === undefined || !isUtf8(data)) {
@@ -301,7 +300,7 @@ class MembersReader<File extends MemberFile> {
   }
 
   private async json(file: File): Promise<unknown> {
-    await this.slice.pause();
+    await pauseIfDue();
     if (file.bytes <= MAX_JSON_BYTES) {
       const data = await this.load(file);
       if (isUtf8(data) && !isDeeperThan(data, MAX_DEPTH)) {

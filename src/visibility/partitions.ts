@@ -4,7 +4,7 @@ import type { Caller } from '../auth/caller.js';
 import type { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { SharedReads } from '../limits/shared-reads.js';
-import { TimeSlice } from '../limits/time-slice.js';
+import { isPauseDue, pauseIfDue } from '../limits/time-slice.js';
 import { type PartitionList, type RegistryState, ViewsQueries } from './registry-lookup.queries.js';
 import { type View, viewOf, type ViewOfPartitions, type VisibleSource, visibleSource } from './view.js';
 
@@ -114,9 +114,8 @@ export class Partitions {
   private async claimsOf(claimSetIds: readonly number[], cache: EpochCache): Promise<Map<number, Claims>> {
     const found = new Map<number, Claims>();
     const missing: number[] = [];
-    const slice = new TimeSlice();
     for (const [index, id] of [...new Set(claimSetIds)].entries()) {
-      if (slice.isOverAt(index)) await slice.pause();
+      if (isPauseDue(index)) await pauseIfDue();
       const cached = cache.claims.get(id);
       if (cached) found.set(id, cached);
       else missing.push(id);
@@ -139,12 +138,11 @@ async function withClaims(
   list: PartitionList,
   found: ReadonlyMap<number, Claims>,
 ): Promise<SourcePartitions> {
-  const slice = new TimeSlice();
   const claimSetIds: number[] = [];
   const claims: Claims[] = [];
   const keys = new Set<string>();
   for (const [index, id] of idsIn(list).entries()) {
-    if (slice.isOverAt(index)) await slice.pause();
+    if (isPauseDue(index)) await pauseIfDue();
     const required = found.get(id);
     if (!required) continue;
     claimSetIds.push(id);
@@ -189,11 +187,10 @@ export async function evaluateSource(
   before: EvaluatedSource | undefined,
   maySee: (claims: Claims) => boolean,
 ): Promise<EvaluatedSource> {
-  const slice = new TimeSlice();
   const wasVisible = before && earlierResult(before);
   const visible: number[] = [];
   for (const [index, id] of claimSetIds.entries()) {
-    if (slice.isOverAt(index)) await slice.pause();
+    if (isPauseDue(index)) await pauseIfDue();
     const required = claims[index];
     if (required && (wasVisible?.(id) ?? maySee(required))) visible.push(id);
   }

@@ -5,7 +5,7 @@ import type { EntryType } from '../../documents/entry-types.js';
 import { MAX_PAGE_BYTES } from '../../http/lists.js';
 import { type Summary, summaryOf } from '../../entry-store/entry-summary.js';
 import { batches } from '../../limits/batches.js';
-import { TimeSlice } from '../../limits/time-slice.js';
+import { pauseIfDue } from '../../limits/time-slice.js';
 import { MANAGED_KIND } from '../../source-kinds/kinds.js';
 import {
   FRESHNESS,
@@ -133,7 +133,6 @@ const WITHOUT_SUMMARY: OrderedRows = {
 
 /** Adds the missing summaries of versions that were stored by a review, or before they were the latest. */
 export async function addSummaries(dataSource: DataSource, versionIds: readonly string[]): Promise<void> {
-  const slice = new TimeSlice();
   for await (const batch of batches(versionIds, DOCUMENTS_PER_BATCH))
     for (;;) {
       const versions = await readFirst<{
@@ -147,7 +146,7 @@ export async function addSummaries(dataSource: DataSource, versionIds: readonly 
       if (versions.length === 0) break;
       const summaries: string[] = [];
       for (const version of versions) {
-        await slice.pause();
+        await pauseIfDue();
         summaries.push(JSON.stringify(summaryOf(version)));
       }
       await dataSource.query(

@@ -6,7 +6,7 @@ import { limitsConfig, searchConfig } from '../../config/slices.js';
 import { type SearchContext, SearchTimeout } from '../../database/search-pool.js';
 import { ApiError } from '../../http/errors.js';
 import { Semaphore, unlessAborted } from '../../limits/semaphore.js';
-import { TimeSlice } from '../../limits/time-slice.js';
+import { isPauseDue, pauseIfDue } from '../../limits/time-slice.js';
 import { sourcesOf, type View } from '../../visibility/view.js';
 import type { EntrySearch } from '../entry-search.js';
 import {
@@ -223,11 +223,10 @@ export class SearchIndex implements OnApplicationShutdown {
       const continued = new Set(states.flatMap(({ id, isContinued }) => (isContinued ? [id] : [])));
       const since = indexed.map((each) => (continued.has(each.id) ? each : { ...each, revision: -1 }));
       const changes: Change[] = [];
-      const slice = new TimeSlice();
       let bytes = 0;
       without = await readChanged(manager, since, async (rows) => {
         for (const row of rows) {
-          await slice.pause();
+          await pauseIfDue();
           const change: Change = 'summary' in row ? indexedEntry(row, this.kinds) : row;
           changes.push(change);
           if (isEntry(change)) bytes += change.bytes;
@@ -268,7 +267,6 @@ export class SearchIndex implements OnApplicationShutdown {
     states: readonly ReadRevision[] = [],
   ): Promise<void> {
     await this.turns.run(OWN, undefined, async () => {
-      const slice = new TimeSlice();
       const isDropped = new Set(dropped);
       for (const id of dropped) this.sources.delete(id);
       for (const { id, revision, readAt } of states) {
@@ -281,7 +279,7 @@ export class SearchIndex implements OnApplicationShutdown {
         if (source) source.bytes += bytes;
       };
       for (let at = 0, next = 0, step = 0; at < this.entries.length || next < changes.length; step += 1) {
-        if (slice.isOverAt(step)) await slice.pause();
+        if (isPauseDue(step)) await pauseIfDue();
         const entry = this.entries[at];
         const change = changes[next];
         const order = entry && change ? compareEntries(entry, change) : entry ? -1 : 1;

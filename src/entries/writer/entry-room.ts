@@ -10,7 +10,7 @@ import {
   type VersionName,
 } from '../../documents/entry-types.js';
 import { batches } from '../../limits/batches.js';
-import { TimeSlice } from '../../limits/time-slice.js';
+import { pauseIfDue } from '../../limits/time-slice.js';
 import { versionKeyOf } from '../../entry-store/entry.entity.js';
 import {
   type StorableVersion,
@@ -58,11 +58,10 @@ async function withLongBlocks(
   maxBytes: number,
 ): Promise<RefusedVersion[]> {
   const long: (RefusedVersion & Pick<IncomingVersion, 'digest'>)[] = [];
-  const slice = new TimeSlice();
   for (const { type, name, version, document, digest } of incoming) {
     const problem = publisherBlockProblem(document, maxBytes);
     if (problem) long.push({ type, name, version, digest, reason: formatProblem(problem) });
-    await slice.pause();
+    await pauseIfDue();
   }
   if (long.length === 0) return [];
   const stored = new Map(

@@ -2,7 +2,7 @@ import { MANIFEST, type VersionFolder } from '../../content/version-folder.js';
 import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
 import { heapOverhead, isDeeperThan } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
-import { TimeSlice } from '../../limits/time-slice.js';
+import { pauseIfDue } from '../../limits/time-slice.js';
 import { webAddressOf } from '../../source-kinds/git-repository.js';
 import { derivedDocument, derivedVersion } from './derived-document.js';
 import { FolderFiles, versionFolder } from './folder-files.js';
@@ -63,10 +63,9 @@ export class LocalPlugins {
     const manifests = plugins.flatMap(({ source: { path } }) =>
       MANIFESTS.flatMap((name) => local.fileIn(path, name) ?? []).slice(0, 1),
     );
-    const slice = new TimeSlice();
     const distinct = new Map([...manifests, ...configurations].map((file) => [file.id, file]));
     await tree.read([...distinct.values()], MAX_BYTES, async ({ id }, bytes) => {
-      await slice.pause();
+      await pauseIfDue();
       const parsed = bytes ? jsonObject(bytes) : undefined;
       const named = configuring.has(id) ? configuredFiles(parsed) : [];
       read.memory.add((bytes?.length ?? 0) + heapOverhead([parsed, named]));

@@ -1,7 +1,7 @@
 import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
 import { heapOverhead, isDeeperThan, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
-import { TimeSlice } from '../../limits/time-slice.js';
+import { pauseIfDue } from '../../limits/time-slice.js';
 import { EntryValidator } from '../entry-validator.js';
 import { DerivedEntries, MAX_DERIVED, NAME_TAKEN } from './derived-entries.js';
 import { namespaceFor } from './folder-files.js';
@@ -62,9 +62,8 @@ export async function readMarketplace(
   const remote = await RemotePlugins.read(plugins.filter(isRemote), { ...read, namespace });
   const validator = new EntryValidator(filter, { memory, onDuplicate: { skipBecause: NAME_TAKEN } });
   const entries = new DerivedEntries('plugin', validator, filter);
-  const slice = new TimeSlice();
   for (const [index, plugin] of plugins.entries()) {
-    await slice.pause();
+    await pauseIfDue();
     const made =
       typeof plugin === 'string'
         ? plugin

@@ -3,7 +3,7 @@ import { MAX_DOCUMENT_BYTES } from '../../documents/document-problem.js';
 import type { TreeEntry } from '../../git/repository-tree.js';
 import { JsonSliceError, JsonSlicer } from '../../json/json-slices.js';
 import { isObject } from '../../json/json-values.js';
-import { TimeSlice } from '../../limits/time-slice.js';
+import { pauseIfDue } from '../../limits/time-slice.js';
 import { EntryValidator, type UncheckedDocument } from '../entry-validator.js';
 import { type FolderReader, FormatError } from './source-content.js';
 import { serverIn } from './servers-file.js';
@@ -32,10 +32,9 @@ export const readServersFolder: FolderReader = async ({ tree, at, filter, memory
     memory,
     onDuplicate: { skipBecause: 'an earlier file has this name and version' },
   });
-  const slice = new TimeSlice();
   let [index, read] = [0, 0];
   await tree.read(files, MAX_FILE_BYTES, async (file, bytes) => {
-    await slice.pause();
+    await pauseIfDue();
     read += bytes?.length ?? 0;
     if (read > MAX_BYTES) throw new FormatError(`The server files have more than ${MAX_BYTES / 2 ** 20} MiB`);
     const candidate = candidateOf(file.path, bytes, index);

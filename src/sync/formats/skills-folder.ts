@@ -3,7 +3,7 @@ import { skillFrontmatter, SKILL_FILE } from '../../content/skill-file.js';
 import { documentNameOf, nameProblem } from '../../documents/derived-text.js';
 import type { TreeEntry } from '../../git/repository-tree.js';
 import { member } from '../../json/json-values.js';
-import { TimeSlice } from '../../limits/time-slice.js';
+import { pauseIfDue } from '../../limits/time-slice.js';
 import { frontmatterOf } from '../../members/frontmatter.js';
 import { webAddressOf } from '../../source-kinds/git-repository.js';
 import { EntryValidator } from '../entry-validator.js';
@@ -23,10 +23,9 @@ export const readSkillsFolder: FolderReader = async (read) => {
   const folders = await FolderFiles.list(tree, [...skillFiles.keys()], memory);
   const validator = new EntryValidator(filter, { memory, onDuplicate: { skipBecause: NAME_TAKEN } });
   const entries = new DerivedEntries('skill', validator, filter);
-  const slice = new TimeSlice();
   let index = 0;
   await tree.read([...skillFiles.values()], MAX_SKILL_FILE_BYTES, async ({ path: file }, bytes) => {
-    await slice.pause();
+    await pauseIfDue();
     const path = posix.dirname(file).replace(/^\.$/, '');
     const place = { index: index++, path: path === '' ? SKILL_FILE : path };
     const { frontmatter, problem } = bytes === null ? TOO_LARGE : readFrontmatter(bytes.toString());

@@ -2,7 +2,7 @@ import { canonicalClaims, type Claims } from '../../claims/claims.js';
 import type { SkippedVersion } from '../../documents/entry-types.js';
 import type { RefusedVersion } from '../../entry-store/entry-limits.queries.js';
 import type { LabeledVersion } from '../../entries/writer/entry-writer.js';
-import { TimeSlice } from '../../limits/time-slice.js';
+import { pauseIfDue } from '../../limits/time-slice.js';
 import { type StoredFilter, passesFilter } from '../../sources/entry-filter.js';
 import type { Resource } from './custom-resources.js';
 import { ENTRY_PREFIX, type ExportedServer, readStored, type SkippedObject } from './exported-object.js';
@@ -37,13 +37,12 @@ export class RetainedEntries<W extends Watched> {
     watches: readonly W[],
   ): Promise<RetainedEntries<W>> {
     if (watches.length === 0) return RetainedEntries.none();
-    const slice = new TimeSlice();
     const byWatch = new Map(watches.map((watch) => [watch, new Map<string, RetainedEntry>()]));
     const prefixes = new Set(
       watches.map(({ namespace }) => (namespace === null ? ENTRY_PREFIX : `${ENTRY_PREFIX}${namespace}/`)),
     );
     for await (const { name, document, claims } of stored.beginningWith(id, [...prefixes])) {
-      await slice.pause();
+      await pauseIfDue();
       const object = readStored(document);
       const watch = watches.find(
         ({ resource, namespace }) =>
@@ -116,7 +115,6 @@ export async function collectObjects(
   mustWrite: (name: string) => boolean,
   maxClaimSets: number,
 ): Promise<CollectedObjects> {
-  const slice = new TimeSlice();
   const winners = new Map<string, Resource>();
   const claimSets = new ClaimSets(maxClaimSets);
   const beyondLimit = new Set<string>();
@@ -137,7 +135,7 @@ export async function collectObjects(
       if (object.outcome === 'retained') claimSets.accepts(object.claims);
   for (const { resource, objects } of known)
     for (const [name, object] of [...objects]) {
-      await slice.pause();
+      await pauseIfDue();
       const winner = winners.get(name);
       if (object.outcome === 'filtered') counts.filtered += 1;
       else if (object.outcome === 'skipped') skipped.push(skippedEntry(object, object.reasons));

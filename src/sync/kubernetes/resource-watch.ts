@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { member } from '../../json/json-values.js';
-import { TimeSlice } from '../../limits/time-slice.js';
+import { pauseIfDue } from '../../limits/time-slice.js';
 import { watchRetryInMs } from '../../sources/retry.js';
 import { ClusterError } from './cluster-error.js';
 import {
@@ -139,7 +139,6 @@ export class ResourceWatch<T> {
   }
 
   private async listAs(version: string, signal: AbortSignal): Promise<void> {
-    const slice = new TimeSlice();
     const listed = new Map<string, T>();
     let next = '';
     let resourceVersion: string;
@@ -148,7 +147,7 @@ export class ResourceWatch<T> {
       for (const object of page.items) {
         const outcome = this.listener.read(this.resource, object);
         if (outcome !== null) listed.set(nameOf(object), outcome);
-        await slice.pause();
+        await pauseIfDue();
       }
       ({ next, resourceVersion } = page);
     } while (next !== '');

@@ -1,5 +1,5 @@
 import type { BareType, VersionName } from '../../documents/entry-types.js';
-import { TimeSlice } from '../../limits/time-slice.js';
+import { pauseIfDue } from '../../limits/time-slice.js';
 import { FetchError } from '../../outbound/fetch-error.js';
 import type { StoredFilter } from '../../sources/entry-filter.js';
 import { type CheckedCandidate, EntryValidator, type ReadEntries } from '../entry-validator.js';
@@ -55,7 +55,6 @@ export class RegistryReader {
   oldest = Infinity;
   private readonly validator: EntryValidator;
   private readonly lists = new Map<BareType, ListedEntries>();
-  private readonly slice = new TimeSlice();
   private bytes = 0;
   private emptyPages = 0;
 
@@ -145,7 +144,7 @@ export class RegistryReader {
   ): Promise<void> {
     let added = 0;
     for (const each of versions) {
-      await this.slice.pause();
+      await pauseIfDue();
       const checked = checkedOf(each);
       if (!checked) continue;
       if (this.validator.collect({ ...checked, index: this.count })) added += 1;
