@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { columnArrays } from '../database/bulk.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { batches } from '../limits/batches.js';
 import { SourceFolder } from './content.entity.js';
@@ -78,12 +79,7 @@ export async function linkFolders(
     linked.push(
       ...(await manager.query<LinkedVersion[]>(LINK, [
         sourceId,
-        batch.map(({ type }) => type),
-        batch.map(({ name }) => name),
-        batch.map(({ version }) => version),
-        batch.map(({ digest }) => digest),
-        batch.map(({ tree }) => tree),
-        batch.map(({ error }) => error),
+        ...columnArrays(batch, 'type', 'name', 'version', 'digest', 'tree', 'error'),
       ])),
     );
   return linked;

@@ -149,6 +149,11 @@ function columnsOf<T extends ObjectLiteral>(
   });
 }
 
+/** The values of these properties, as arrays that are parameters of `unnest`. */
+export function columnArrays<Row>(rows: readonly Row[], ...properties: (keyof Row)[]): unknown[][] {
+  return properties.map((property) => rows.map((row) => row[property]));
+}
+
 /** SQL: a table of rows whose columns are the parameters, in this order. */
 function unnested(columns: readonly ColumnValues[]): string {
   return `unnest(${columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(', ')})`;

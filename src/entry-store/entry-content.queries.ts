@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { EntityManager } from 'typeorm';
+import { columnArrays } from '../database/bulk.js';
 import { jsonMember } from '../database/sql-expressions.js';
 import { isBareType, type VersionName } from '../documents/entry-types.js';
 import { batches } from '../limits/batches.js';
@@ -44,12 +45,7 @@ export async function queueContent(
 ): Promise<void> {
   const bare = [...versions].filter(({ type }) => isBareType(type));
   for await (const batch of batches(bare, BATCH))
-    await manager.query(QUEUE, [
-      sourceId,
-      batch.map(({ type }) => type),
-      batch.map(({ name }) => name),
-      batch.map(({ version }) => version),
-    ]);
+    await manager.query(QUEUE, [sourceId, ...columnArrays(batch, 'type', 'name', 'version')]);
 }
 
 /** A stored version, with the digest of content that is already stored. */
@@ -77,13 +73,7 @@ export async function attachContent(
        )
        insert into version_content (version_id, tree) select id, tree from given
        on conflict (version_id) do update set tree = excluded.tree`,
-      [
-        sourceId,
-        batch.map(({ type }) => type),
-        batch.map(({ name }) => name),
-        batch.map(({ version }) => version),
-        batch.map(({ tree }) => tree),
-      ],
+      [sourceId, ...columnArrays(batch, 'type', 'name', 'version', 'tree')],
     );
 }
 

@@ -1,6 +1,7 @@
 import { Any, type EntityManager, In, Raw } from 'typeorm';
 import type { Publisher } from '../audit/audit-event.js';
 import { asGiven, type Claims, givenForm } from '../claims/claims.js';
+import { columnArrays } from '../database/bulk.js';
 import type { EntryName, EntryType, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
@@ -190,9 +191,7 @@ export async function insertEntries(
      returning id, type, name`,
     [
       sourceId,
-      rows.map(({ type }) => type),
-      rows.map(({ name }) => name),
-      rows.map(({ claimSetId }) => claimSetId),
+      ...columnArrays(rows, 'type', 'name', 'claimSetId'),
       rows.map(({ givenClaims }) => (givenClaims ? JSON.stringify(givenClaims) : null)),
     ],
   );

@@ -1,4 +1,5 @@
 import { Any, type EntityManager } from 'typeorm';
+import { columnArrays } from '../database/bulk.js';
 import { isOneOf } from '../database/sql-expressions.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { LATEST_STATUSES } from '../documents/statuses.js';
@@ -78,12 +79,6 @@ export async function demoteUpstreamLatest(
      from before b
      where v.id = b.id and b.versions = 1
        and not exists (select 1 from called c where c.entry_id = b.entry_id and c.version = b.version)`,
-    [
-      sourceId,
-      latest.map(({ type }) => type),
-      latest.map(({ name }) => name),
-      latest.map(({ version }) => version),
-      UPSTREAM_LATEST,
-    ],
+    [sourceId, ...columnArrays(latest, 'type', 'name', 'version'), UPSTREAM_LATEST],
   );
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { copyRows } from '../../database/bulk.js';
+import { columnArrays, copyRows } from '../../database/bulk.js';
 import type { EntryName, EntryType } from '../../documents/entry-types.js';
 import { type EntryRow, NEXT_REVISION } from '../../entry-store/entry-rows.queries.js';
 import type { VersionColumns } from '../../entry-store/entry.entity.js';
@@ -28,12 +28,7 @@ export async function updateClaimSets(
      from unnest($2::text[], $3::text[], $4::int[]) as n(type, name, claim_set_id)
      where e.source_id = $1 and e.type = n.type and e.name = n.name and e.claim_set_id <> n.claim_set_id
      returning e.id`,
-    [
-      sourceId,
-      rows.map(({ type }) => type),
-      rows.map(({ name }) => name),
-      rows.map(({ claimSetId }) => claimSetId),
-    ],
+    [sourceId, ...columnArrays(rows, 'type', 'name', 'claimSetId')],
   );
   return updated.map(({ id }) => id);
 }
@@ -48,7 +43,7 @@ export async function findEntries(
     `select e.id, e.type, e.name
      from unnest($2::text[], $3::text[]) as n(type, name)
      join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name`,
-    [sourceId, names.map(({ type }) => type), names.map(({ name }) => name)],
+    [sourceId, ...columnArrays(names, 'type', 'name')],
   );
 }
 

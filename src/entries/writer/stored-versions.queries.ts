@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { readInParts } from '../../database/bulk.js';
+import { columnArrays, readInParts } from '../../database/bulk.js';
 import type { EntryName, VersionName } from '../../documents/entry-types.js';
 import { batches } from '../../limits/batches.js';
 import type { StorableVersion, EntrySize } from '../../entry-store/entry-limits.queries.js';
@@ -90,12 +90,7 @@ async function found<Row>(
          from unnest($2::text[], $3::text[], $4::text[]) as n(type, name, version)
          join entry e on e.source_id = $1 and e.type = n.type and e.name = n.name
          join entry_version v on v.entry_id = e.id ${more}`,
-        [
-          sourceId,
-          batch.map(({ type }) => type),
-          batch.map(({ name }) => name),
-          batch.map(({ version }) => version ?? null),
-        ],
+        [sourceId, ...columnArrays(batch, 'type', 'name', 'version')],
       )),
     );
   return rows;
