@@ -1,6 +1,5 @@
-import { Body, Controller, Param, Query, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Route } from '../auth/route.js';
 import type { JsonText } from '../http/json-answers.js';
@@ -69,17 +68,14 @@ export class BlocksController {
     ifMatch: true,
     errors: ['malformed_path', 'invalid_name', 'settings_too_long', 'too_many_blocks'],
   })
-  async put(
+  put(
     @CurrentCaller() caller: Caller,
     @Param('id', DnsNamePipe) id: string,
     @Body() body: BlockBody,
     @RequestPreconditions() preconditions: Preconditions,
     @CurrentRequest() context: RequestContext,
-    @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
-    const { created, answer } = await this.blocks.put(caller, id, body, preconditions, context);
-    response.status(created ? 201 : 200);
-    return answer;
+    return this.blocks.put(caller, id, body, preconditions, context);
   }
 
   @Route('DELETE', ':id', {

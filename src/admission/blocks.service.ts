@@ -60,14 +60,13 @@ export class BlocksService {
     body: BlockBody,
     preconditions: Preconditions,
     context: RequestContext,
-  ): Promise<{ readonly created: boolean; readonly answer: JsonText }> {
+  ): Promise<JsonText> {
     checkSettingsLength(body, []);
     const rule = JSON.parse(JSON.stringify(body)) as BlockRule;
     return this.change(caller, context, id, async (manager) => {
       const before = await manager.findOneBy(Block, { id });
       checkPreconditions(preconditions, before ? contentTag(before.rule) : null);
-      if (before && isDeepStrictEqual(before.rule, rule))
-        return { result: { created: false, answer: answerOf(before) }, events: [] };
+      if (before && isDeepStrictEqual(before.rule, rule)) return { result: answerOf(before), events: [] };
       if (!before && (await manager.count(Block)) >= MAX_BLOCKS) throw new ApiError('too_many_blocks');
       if (before) await manager.update(Block, { id }, { rule, updatedAt: () => 'now()' });
       else await manager.insert(Block, { id, rule });
@@ -80,7 +79,7 @@ export class BlocksService {
         change: { ...(before ? { before: before.rule } : {}), after: rule },
       };
       const block = await manager.findOneByOrFail(Block, { id });
-      return { result: { created: !before, answer: answerOf(block) }, events: [event] };
+      return { result: answerOf(block, !before), events: [event] };
     });
   }
 
@@ -149,6 +148,6 @@ function blockAnswer({
   return { id, ...rule, createdAt, updatedAt };
 }
 
-function answerOf(block: Block): JsonText {
-  return new JsonText(JSON.stringify(blockAnswer(block)), contentTag(block.rule));
+function answerOf(block: Block, isCreated = false): JsonText {
+  return new JsonText(JSON.stringify(blockAnswer(block)), contentTag(block.rule), isCreated);
 }

@@ -15,10 +15,12 @@ import { ApiError } from './errors.js';
 export class JsonText {
   /**
    * @param contentTag the digest of the content that a PUT may change, if any.
+   * @param isCreated whether the request created the resource, for a PUT.
    */
   constructor(
     readonly text: string,
     readonly contentTag?: string,
+    readonly isCreated = false,
   ) {}
 
   /** A strong ETag (RFC 9110 §8.8.3): equal only for identical bytes. */
@@ -207,7 +209,8 @@ export class JsonAnswersAdapter extends ExpressAdapter {
 function sendText(response: Response, json: JsonText, status?: number): void {
   const { etag } = json;
   setHeaders(response, 'Authorization, Origin', etag);
-  if (status !== undefined) response.statusCode = status;
+  if (json.isCreated) response.statusCode = 201;
+  else if (status !== undefined) response.statusCode = status;
   if (isFresh(response, etag)) sendNotModified(response);
   else response.send(json.text);
 }

@@ -1,6 +1,5 @@
-import { Body, Controller, Param, Query, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
 import { RegistryBody, RegistrySettings } from '../config/registry-settings.dto.js';
@@ -66,17 +65,14 @@ export class RegistriesController {
     ifMatch: true,
     errors: [...REGISTRY_SETTINGS_ERRORS, 'too_many_registries'],
   })
-  async put(
+  put(
     @CurrentCaller() caller: Caller,
     @Param('name', DnsNamePipe) name: string,
     @Body() body: RegistryBody,
     @RequestPreconditions() preconditions: Preconditions,
     @CurrentRequest() context: RequestContext,
-    @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
-    const { created, answer } = await this.registries.put(caller, name, body, preconditions, context);
-    response.status(created ? 201 : 200);
-    return answer;
+    return this.registries.put(caller, name, body, preconditions, context);
   }
 
   @Route('DELETE', ':name', {

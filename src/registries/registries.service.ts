@@ -86,8 +86,8 @@ export class RegistriesService {
     return new JsonText(page);
   }
 
-  get(caller: Caller, registry: Registry): JsonText {
-    return new JsonText(JSON.stringify(this.describe(caller, registry)), registryTag(registry));
+  get(caller: Caller, registry: Registry, isCreated = false): JsonText {
+    return new JsonText(JSON.stringify(this.describe(caller, registry)), registryTag(registry), isCreated);
   }
 
   /**
@@ -99,7 +99,7 @@ export class RegistriesService {
     body: RegistryBody,
     preconditions: Preconditions,
     context: RequestContext,
-  ): Promise<{ created: boolean; answer: JsonText }> {
+  ): Promise<JsonText> {
     const declared = await this.declare(caller, name, body);
     return this.audit.transaction({ caller, context }, async (manager) => {
       const found = await this.registries.lockByName(manager, name);
@@ -112,7 +112,7 @@ export class RegistriesService {
       const before = found && auditedRegistry(found);
       const { registry, outcome } = await this.writer.put(manager, found, declared, sources, 'api', 0);
       return {
-        result: { created: !found, answer: this.get(caller, registry) },
+        result: this.get(caller, registry, !found),
         events:
           outcome === 'unchanged'
             ? []

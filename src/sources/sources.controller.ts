@@ -1,6 +1,5 @@
-import { Body, Controller, Param, Query, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { Response } from 'express';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Loaded, Route } from '../auth/route.js';
 import { JsonText } from '../http/json-answers.js';
@@ -75,17 +74,14 @@ export class SourcesController {
       'too_many_sources',
     ],
   })
-  async put(
+  put(
     @CurrentCaller() caller: Caller,
     @Param('name', DnsNamePipe) name: string,
     @Body() body: SourceBody,
     @RequestPreconditions() preconditions: Preconditions,
     @CurrentRequest() context: RequestContext,
-    @Res({ passthrough: true }) response: Response,
   ): Promise<JsonText> {
-    const { created, answer } = await this.sources.put(caller, name, body, preconditions, context);
-    response.status(created ? 201 : 200);
-    return answer;
+    return this.sources.put(caller, name, body, preconditions, context);
   }
 
   @Route('DELETE', ':name', {

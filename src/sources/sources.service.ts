@@ -88,8 +88,8 @@ export class SourcesService {
     };
   }
 
-  get(source: Source): JsonText {
-    return new JsonText(JSON.stringify(describeSource(source)), sourceTag(source));
+  get(source: Source, isCreated = false): JsonText {
+    return new JsonText(JSON.stringify(describeSource(source)), sourceTag(source), isCreated);
   }
 
   /** The caller must satisfy the existing claims, and the new claims must be a subset of the caller's (reference/sources). */
@@ -99,7 +99,7 @@ export class SourcesService {
     body: SourceBody,
     preconditions: Preconditions,
     context: RequestContext,
-  ): Promise<{ created: boolean; answer: JsonText }> {
+  ): Promise<JsonText> {
     const declared = await this.declare(caller, name, body);
     return this.write({ caller, context }, async (manager) => {
       const found = await this.sources.lockByName(manager, name);
@@ -116,7 +116,7 @@ export class SourcesService {
       const before = found && auditedSource(found);
       const { source, outcome } = await this.writer.put(manager, found, declared, 'api', personKey(caller));
       return {
-        result: { created: !found, answer: this.get(source) },
+        result: this.get(source, !found),
         events:
           outcome === 'unchanged' ? [] : [resourceChange('source', name, before, auditedSource(source))],
       };
