@@ -51,7 +51,7 @@ export class EntrySearchQuery {
    */
   @MayBeEmpty() @IsFlag() dated?: string;
 
-  /** `true`: if no entry has all words of `q`, returns entries with some of them; by relevance, the best first */
+  /** `true`: related words match too, and if no entry has all words of `q`, entries with some of them are found */
   @MayBeEmpty() @IsFlag() partial?: string;
 
   @ApiPropertyOptional({ default: 'relevance' }) @MayBeEmpty() @IsIn(SORTS) sort?: Sort | '';

@@ -171,7 +171,8 @@ export class PageReader {
       (isEmptyView(sql.view) ? undefined : await this.index.search(sql.view, request, context)) ?? NOTHING;
     if (Buffer.byteLength(found.facets) > MAX_FACET_BYTES) throw new ApiError('search_too_broad');
     const shown = found.places.slice(0, request.limit);
-    const words = this.index.wordsOf(found.corrected?.join(' ') ?? request.filter.q ?? '');
+    const q = found.corrected?.join(' ') ?? request.filter.q ?? '';
+    const words = this.index.wordsOf({ ...request.filter, q });
     if (shown.length > 0) return searchBody(request, found, words, await readShown(sql, shown));
     await nothingVisible(sql);
     return searchBody(request, found, words, []);

@@ -217,9 +217,9 @@ class Scan {
   private corrected(): readonly string[] | undefined {
     const { words } = this.words;
     if (!this.corrections.some(({ size }) => size > 0)) return undefined;
-    return words.map(([typed], at) => {
+    return words.map(({ forms: [typed] }, at) => {
       const [mostFrequent] = [...(this.corrections[at] ?? [])].sort(byCount);
-      return mostFrequent?.[0] ?? typed?.text ?? '';
+      return mostFrequent?.[0] ?? typed.text;
     });
   }
 }

@@ -3,7 +3,7 @@ import type { EntryName } from '../../documents/entry-types.js';
 import { isRetired, isShown, type Status } from '../../documents/statuses.js';
 import type { Summary } from '../../entry-store/entry-summary.js';
 import { memberNames } from '../../members/members.js';
-import { folded } from './search-words.js';
+import { folded, topicsIn } from './search-words.js';
 
 /** Number of characters of a description, or of tags and tools, that are searched. */
 const MAX_TEXT = 4_096;
@@ -92,6 +92,8 @@ export interface IndexedEntry extends EntryKey {
   readonly hostEnd: number;
   readonly segmentAt: number;
   readonly descriptionAt: number;
+  /** What people type who look for the products in name and title; empty for most entries. */
+  readonly topics: string;
   /** The text that lists search; undefined if it equals `text`, null if it is too long. */
   readonly texts: readonly string[] | null | undefined;
   /** Approximate size in memory. */
@@ -109,7 +111,8 @@ export function indexedEntry(row: LatestRow, kinds: KindPool): IndexedEntry {
   const texts = row.texts?.length === 1 && row.texts[0] === text ? undefined : row.texts;
   const kind = kinds.of(summary, memberNames(row.members ?? []));
   const members = row.members ?? summary.packages;
-  const lengths = [text, kind.text, row.name, ...(texts ?? []), ...(members ?? [])].map(
+  const topics = topicsIn([name.slice(hostEnd(name)), ...head.slice(1)].join('\n'));
+  const lengths = [text, kind.text, topics, row.name, ...(texts ?? []), ...(members ?? [])].map(
     ({ length }) => length,
   );
   return {
@@ -128,6 +131,7 @@ export function indexedEntry(row: LatestRow, kinds: KindPool): IndexedEntry {
     hostEnd: hostEnd(name),
     segmentAt: name.lastIndexOf('/') + 1,
     descriptionAt: head.join('\n').length,
+    topics,
     texts,
     bytes: ENTRY_BYTES + lengths.reduce((sum, length) => sum + length, 0),
   };

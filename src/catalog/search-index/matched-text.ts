@@ -1,5 +1,5 @@
 import type { Summary } from '../../entry-store/entry-summary.js';
-import { findForm, folded, type Form, type SearchWords } from './search-words.js';
+import { findForm, folded, type SearchWords, type Word } from './search-words.js';
 
 /** Maximum words, and maximum characters of tags, tools and members, that are examined: a page has up to 100 entries. */
 const MAX_WORDS = 3;
@@ -24,7 +24,7 @@ export function matchedIn(
 ): MatchedText[] | undefined {
   if (words.length === 0) return undefined;
   const head = folded(`${name.slice(name.lastIndexOf('/') + 1)}\n${title}`);
-  const hidden = words.slice(0, MAX_WORDS).filter((forms) => !hasWord(head, forms));
+  const hidden = words.slice(0, MAX_WORDS).filter((word) => !hasWord(head, word));
   if (hidden.length === 0) return undefined;
   let left = MAX_TEXT;
   const texts = [
@@ -32,11 +32,11 @@ export function matchedIn(
     ...tools.map((text) => ({ in: 'tool' as const, text })),
     ...members.map((text) => ({ in: 'member' as const, text })),
   ].filter(({ text }) => (left -= text.length) >= 0);
-  const found = hidden.flatMap((forms) => texts.find(({ text }) => hasWord(folded(text), forms)) ?? []);
+  const found = hidden.flatMap((word) => texts.find(({ text }) => hasWord(folded(text), word)) ?? []);
   return found.length === 0 ? undefined : [...new Set(found)];
 }
 
-function hasWord(text: string, forms: readonly Form[]): boolean {
+function hasWord(text: string, { forms }: Word): boolean {
   let isFound = false;
   for (const form of forms)
     findForm(text, form, () => {

@@ -35,7 +35,14 @@ function matched(q: string, given: Given, corrects = false): readonly [number, n
   const relevance = new Matcher(searchWords(q, SYNONYMS), { corrects, isPartial: false }).match(
     entryOf(given),
   );
-  return relevance < 0 ? null : [Math.floor(relevance / 4), relevance % 4];
+  return relevance < 0 ? null : [Math.floor(relevance / 16), relevance % 4];
+}
+
+/** The tier, and the number of words that are minor and absent or only in the topics; null for no match. */
+function freelyMatched(q: string, given: Given, corrects = false): readonly [number, number] | null {
+  const words = searchWords(q, synonymsOf([], true), true);
+  const relevance = new Matcher(words, { corrects, isPartial: false }).match(entryOf(given));
+  return relevance < 0 ? null : [Math.floor(relevance / 16), Math.floor((relevance % 16) / 4)];
 }
 
 describe('a query finds an entry', () => {
@@ -111,6 +118,42 @@ describe('a query finds an entry', () => {
   ])('with one letter wrong: %s in %j: %j', (q, given, expected) => {
     expect(matched(q, given, true)).toEqual(expected);
     if (expected) expect(matched(q, given)).toBeNull();
+  });
+
+  it.each<[string, Given, readonly [number, number] | null]>([
+    // Fillers do not count, minor words may be absent.
+    ['an mcp server for git', { name: 'io.x/mcp-server-git' }, [1, 0]],
+    ['server', { name: 'io.x/git-server' }, [2, 0]],
+    ['list files', { title: 'File reader' }, [2, 1]],
+    ['listing files', { title: 'File reader', tools: ['list_files'] }, [2, 0]],
+    ['list', { title: 'File reader' }, null],
+    ['list slow', { title: 'List' }, null],
+    // Verbs and nouns.
+    ['monitoring', { title: 'Uptime monitor' }, [2, 0]],
+    ['monitor', { title: 'Monitoring' }, [2, 0]],
+    ['scrape', { description: 'Web scraping' }, [4, 0]],
+    ['generate', { title: 'Generation' }, [2, 0]],
+    ['scanner', { title: 'scanning' }, [2, 0]],
+    ['notion', { title: 'Note' }, null],
+    // Joined words and synonyms.
+    ['git hub', { name: 'io.x/github' }, [1, 0]],
+    ['my sql', { name: 'io.x/mysql' }, [1, 0]],
+    ['football', { title: 'Soccer data' }, [2, 0]],
+    // Products.
+    ['queue', { name: 'io.x/rabbitmq-mcp' }, [2, 1]],
+    ['queue', { description: 'For RabbitMQ' }, null],
+    ['chat', { name: 'io.x/discordmcp' }, [2, 1]],
+  ])('freely: %s in %j: %j', (q, given, expected) => {
+    expect(freelyMatched(q, given)).toEqual(expected);
+  });
+
+  it.each([
+    ['webscraper', { description: 'Web scraping' }, [4, 0]],
+    ['chromedevtools', { name: 'io.x/chrome-devtools' }, [2, 0]],
+    ['webscraper', { description: 'Cobweb scraping' }, null],
+  ])('freely, written as one word: %s in %j: %j', (q, given, expected) => {
+    expect(freelyMatched(q, given, true)).toEqual(expected);
+    expect(freelyMatched(q, given)).toBeNull();
   });
 
   it.each([

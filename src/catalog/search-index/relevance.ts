@@ -2,19 +2,23 @@ import type { EntrySearch, Place } from '../entry-search.js';
 import { compareNames, type IndexedEntry, type Kind } from './indexed-entry.js';
 import {
   ABSENT,
+  BEGINS,
   findCorrected,
   findForm,
-  type Form,
+  findSplit,
   isQuery,
   MIN_INSIDE,
   type SearchWords,
   WHOLE,
+  type Word,
 } from './search-words.js';
 
 /** Tiers of relevance (reference/search). */
 const TIER = { name: 0, segment: 1, head: 2, marked: 3, rest: 4 } as const;
 const TIERS = Object.keys(TIER).length;
 export const NO_MATCH = -1;
+/** Number of values of a distance: how many words are minor and absent, or only in the topics. */
+const DISTANCES = 4;
 /** Number of values of an occurrence. */
 const OCCURRENCES = 4;
 /** More sources than a registry can have. */
@@ -46,8 +50,8 @@ export class Matcher {
   ) {}
 
   /**
-   * Returns the relevance of an entry, or NO_MATCH. Lower is better: (letters of missing words × `TIERS` + tier) ×
-   * `OCCURRENCES` + the worst occurrence of a word.
+   * Returns the relevance of an entry, or NO_MATCH. Lower is better: ((weight of missing words × `TIERS` + tier) ×
+   * `DISTANCES` + distance) × `OCCURRENCES` + the worst occurrence of a word.
    */
   match(entry: IndexedEntry): number {
     const { words, names, name, isEmpty } = this.search;
@@ -61,12 +65,23 @@ export class Matcher {
     let rest: number = WHOLE;
     let missing = 0;
     let longest = 0;
+    let distance = 0;
     for (let at = 0; at < words.length; at += 1) {
-      const best = this.find(at);
-      const { length } = words[at]?.[0]?.text ?? '';
+      const word = words[at];
+      if (!word) continue;
+      const best = this.find(at, word);
+      const { length } = word.forms[0].text;
+      if (best[SECTIONS.head] === ABSENT && this.isTopic(word)) {
+        if (Math.min(...best) === ABSENT) distance += 1;
+        best[SECTIONS.head] = BEGINS;
+      }
+      if (word.isMinor) {
+        if (Math.min(...best) === ABSENT) distance += 1;
+        continue;
+      }
       if (Math.min(...best) === ABSENT) {
         if (!this.tolerance.isPartial) return NO_MATCH;
-        missing += length;
+        missing += word.weight;
         continue;
       }
       longest = Math.max(longest, length);
@@ -82,7 +97,19 @@ export class Matcher {
       worst = marked === ABSENT ? rest : marked;
     } else if (head === WHOLE && tier === TIER.head && this.isNamed(entry)) tier = TIER.segment;
     if (names.length > 0 && text.startsWith(name) && (text[name.length] ?? '\n') === '\n') tier = TIER.name;
-    return (missing * TIERS + tier) * OCCURRENCES + worst;
+    return ((missing * TIERS + tier) * DISTANCES + Math.min(distance, DISTANCES - 1)) * OCCURRENCES + worst;
+  }
+
+  private isTopic({ forms }: Word): boolean {
+    const { topics = '' } = this.entry ?? {};
+    if (topics === '' || !this.search.isFree) return false;
+    let isFound = false;
+    const note = (at: number, occurrence: number) => {
+      isFound ||= occurrence <= BEGINS;
+      return isFound ? Infinity : at + 1;
+    };
+    for (const form of forms) findForm(topics, form, note);
+    return isFound;
   }
 
   private isNamed({ text, segmentAt, descriptionAt }: IndexedEntry): boolean {
@@ -90,18 +117,20 @@ export class Matcher {
     return isQuery(segment, this.search) || isQuery(title, this.search);
   }
 
-  private find(at: number): Matcher['best'] {
-    const { best, search, entry } = this;
-    const forms = search.words[at];
+  private find(at: number, word: Word): Matcher['best'] {
+    const { best, entry } = this;
+    const { forms } = word;
     best.fill(ABSENT);
-    if (!forms || !entry) return best;
+    if (!entry) return best;
     this.word = undefined;
     for (const form of forms) findForm(entry.text, form, this.note);
     if (this.needsOthers) this.noteKind(entry.kind, at, forms);
     if (this.tolerance.corrects) {
       const [typed] = forms;
-      if (typed && Math.min(...best) === ABSENT) {
+      if (Math.min(...best) === ABSENT) {
         findCorrected(entry.text, typed, this.note);
+        findSplit(entry.text, word, this.note);
+        findSplit(entry.topics, word, this.noteOther);
         if (this.needsOthers) findCorrected(entry.kind.text, typed, this.noteOther);
       }
       this.corrected[at] = this.word;
@@ -109,7 +138,7 @@ export class Matcher {
     return best;
   }
 
-  private noteKind(kind: Kind, at: number, forms: readonly Form[]): void {
+  private noteKind(kind: Kind, at: number, forms: Word['forms']): void {
     const known = (this.others[at] ??= new Map<Kind, number>());
     const occurrence = known.get(kind);
     if (occurrence !== undefined) this.best[SECTIONS.others] = occurrence;

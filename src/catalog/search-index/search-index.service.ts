@@ -67,6 +67,7 @@ interface Changes {
 export class SearchIndex implements OnApplicationShutdown {
   private readonly logger = new Logger('search');
   private readonly synonyms: Synonyms;
+  private readonly freeSynonyms: Synonyms;
   private epoch = '';
   /** The entries of all sources in memory, ordered by name, type and source. */
   private entries: readonly IndexedEntry[] = [];
@@ -89,6 +90,7 @@ export class SearchIndex implements OnApplicationShutdown {
     @Inject(searchConfig.KEY) search: ConfigType<typeof searchConfig>,
   ) {
     this.synonyms = synonymsOf(search.synonyms);
+    this.freeSynonyms = synonymsOf(search.synonyms, true);
   }
 
   onApplicationShutdown(): void {
@@ -101,12 +103,12 @@ export class SearchIndex implements OnApplicationShutdown {
    *   reason of the context's signal; SemaphoreTimeout.
    */
   search(view: View, request: EntrySearch, context: SearchContext): Promise<ScanResult | undefined> {
-    const words = this.wordsOf(request.filter.q ?? '');
+    const words = this.wordsOf(request.filter);
     return this.scan(view, context, (sight, goOn) => scanEntries(this.entries, sight, request, words, goOn));
   }
 
-  wordsOf(q: string): SearchWords {
-    return searchWords(q, this.synonyms);
+  wordsOf({ q = '', partial }: EntrySearch['filter']): SearchWords {
+    return searchWords(q, partial ? this.freeSynonyms : this.synonyms, partial === true);
   }
 
   /**

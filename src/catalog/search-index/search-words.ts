@@ -1,6 +1,8 @@
+import { FILLERS, MINOR, SAME_MEANING, topicsOf } from './vocabulary.js';
+
 /** How a query word occurs in a text, best first. */
 export const WHOLE = 0;
-const BEGINS = 1;
+export const BEGINS = 1;
 const INSIDE = 2;
 export const ABSENT = 3;
 
@@ -43,18 +45,42 @@ function wordsIn(text: string): readonly string[] {
   return text.match(WORD) ?? [];
 }
 
+/** Returns what people type who look for products named in a folded text. */
+export function topicsIn(text: string): string {
+  return [...new Set(wordsIn(text).map(topicsOf))].join('');
+}
+
 function singular(word: string): string {
   if (word.length <= 3 || !word.endsWith('s')) return word;
   return SINGULAR.test(word) && !PLURAL.test(word) ? word : word.slice(0, -1);
 }
 
+/** How much a missing word counts, in addition to its letters; names of products count more. */
+const WORD_WEIGHT = 5;
+const PRODUCT_WEIGHT = 15;
+/** Minimum length of a word that may be written as several. */
+const MIN_SPLIT = 6;
+/** Minimum length of a stem. */
+const MIN_STEM = 4;
+const ENDING = /(?:(?<=i[sz])ation|(?<=.{5})(?:ion|ity|[ey])|ing|ed|er|or|e?ment)$/;
+const DOUBLED = /([bdgmnp])\1$/;
+
+/** Returns the beginning that a word shares with its verb and nouns: `monitor` for `monitoring`, `scrap` for `scrape`. */
+function stemOf(word: string): string {
+  const stem = word.replace(ENDING, '');
+  if (stem.length < MIN_STEM) return word;
+  return stem === word ? word : stem.replace(DOUBLED, '$1');
+}
+
+const MINOR_STEMS = new Set(MINOR.map(stemOf));
+
 /** Groups of equivalent words in the singular, by each of their words. */
 export type Synonyms = ReadonlyMap<string, readonly string[]>;
 
 /** Adds groups of equivalent words to the built-in ones; groups that share a word are merged. */
-export function synonymsOf(configured: readonly (readonly string[])[]): Synonyms {
+export function synonymsOf(configured: readonly (readonly string[])[], isFree = false): Synonyms {
   const synonyms = new Map<string, readonly string[]>();
-  for (const group of [...BUILT_IN, ...configured]) {
+  for (const group of [...BUILT_IN, ...(isFree ? SAME_MEANING : []), ...configured]) {
     const words = group.map((word) => singular(folded(word)));
     const all = [...new Set(words.flatMap((word) => [word, ...(synonyms.get(word) ?? [])]))];
     for (const word of all) synonyms.set(word, all);
@@ -69,40 +95,84 @@ export interface Form {
   readonly worst: typeof WHOLE | typeof BEGINS | typeof INSIDE;
 }
 
+/** A query word, as typed, folded and in the singular, with its other forms. */
+export interface Word {
+  readonly forms: readonly [Form, ...Form[]];
+  /** Whether an entry may lack it. */
+  readonly isMinor: boolean;
+  /** Finds it written as several words: `web-scraping` for `webscraper`. */
+  readonly split?: RegExp;
+  /** How much it matters if an entry lacks it. */
+  readonly weight: number;
+}
+
 /** A query in the form compared with texts. */
 export interface SearchWords {
-  /** The words, folded and singular, with their synonyms; each must occur, unless the search is partial. */
-  readonly words: readonly (readonly Form[])[];
+  /** Each must occur, unless it is minor or the search is partial. */
+  readonly words: readonly Word[];
   /** Words with a slash, in lower case, which match the beginnings of names. */
   readonly names: readonly string[];
   /** The whole query as a name, in lower case. */
   readonly name: string;
   /** Whether the query has no words to find. */
   readonly isEmpty: boolean;
+  /** Whether to use the vocabulary. */
+  readonly isFree: boolean;
 }
 
-/** Splits a query into its distinct words, which `MAX_WORDS` limits. */
-export function searchWords(q: string, synonyms: Synonyms): SearchWords {
+/**
+ * Splits a query into its distinct words, which `MAX_WORDS` limits.
+ *
+ * @param isFree whether to use the vocabulary: no fillers, minor words, stems, and neighbors written as one word
+ */
+export function searchWords(q: string, synonyms: Synonyms, isFree = false): SearchWords {
   const names = new Set<string>();
-  const words = new Set<string>();
+  const typed: string[] = [];
   for (const token of q.split(/\s+/u)) {
     const found = wordsIn(folded(token));
     if (token.includes('/')) {
       if (found.length > 0) names.add(token.toLowerCase());
-    } else for (const word of found) words.add(singular(word));
+    } else typed.push(...found.map(singular));
   }
-  const formsOf = (word: string): Form[] => [
+  const formsOf = (word: string): Word['forms'] => [
     { text: word, worst: word.length >= MIN_INSIDE ? INSIDE : BEGINS },
     ...(synonyms.get(word) ?? [])
       .filter((other) => other !== word)
       .map((text) => ({ text, worst: text.length >= MIN_SYNONYM_BEGINS ? BEGINS : WHOLE }) as const),
+    ...(isFree ? freeFormsOf(word, typed) : []),
   ];
+  const all = [...new Set(typed)];
+  const words = isFree ? without(all, (word) => FILLERS.has(word)) : all;
+  const major = isFree ? without(words, (word) => MINOR_STEMS.has(stemOf(word))) : words;
   return {
-    words: [...words].map(formsOf),
+    words: words.map((word) => ({
+      forms: formsOf(word),
+      isMinor: !major.includes(word),
+      ...(isFree && word.length >= MIN_SPLIT ? { split: splitOf(word) } : {}),
+      weight: word.length + (/\d/.test(word) || topicsOf(word) !== '' ? PRODUCT_WEIGHT : WORD_WEIGHT),
+    })),
     names: [...names],
     name: q.trim().toLowerCase(),
-    isEmpty: words.size + names.size === 0,
+    isEmpty: words.length + names.size === 0,
+    isFree,
   };
+}
+
+/** Removes words, unless none would remain. */
+function without(words: readonly string[], isRemoved: (word: string) => boolean): readonly string[] {
+  const left = words.filter((word) => !isRemoved(word));
+  return left.length > 0 ? left : words;
+}
+
+/** Returns the stem of a word, and the word joined with its neighbors: `github` for `git hub`. */
+function freeFormsOf(word: string, typed: readonly string[]): readonly Form[] {
+  const joined = typed.flatMap((each, at) => {
+    const next = typed[at + 1];
+    return next !== undefined && (each === word || next === word) ? [each + next] : [];
+  });
+  return [stemOf(word), ...joined]
+    .filter((text) => text !== word && text.length >= MIN_STEM)
+    .map((text) => ({ text, worst: BEGINS }));
 }
 
 /** Whether a character of a folded text belongs to a word. */
@@ -151,6 +221,16 @@ export function findCorrected(text: string, { text: form }: Form, found: Found):
     }
 }
 
+function splitOf(word: string): RegExp {
+  return new RegExp(`(?<![a-z0-9])${[...stemOf(word)].join('[ _.-]?')}[a-z0-9]*`, 'g');
+}
+
+/** Finds words that, written as one, begin with the stem of a query word. */
+export function findSplit(text: string, { split }: Word, found: Found): void {
+  if (!split) return;
+  for (const match of text.matchAll(split)) if (found(match.index, BEGINS, match[0]) === Infinity) return;
+}
+
 /** Returns how many letters of the word at `at` match the form with at most one error, or 0. Prefers the whole word. */
 function lengthCorrected(text: string, at: number, end: number, form: string): number {
   const { length } = form;
@@ -172,13 +252,16 @@ function lengthCorrected(text: string, at: number, end: number, form: string): n
   return lengths.find((found) => found > 0 && at + found === end) ?? Math.max(...lengths);
 }
 
-/** Whether a text consists of exactly the query's words, in order. */
-export function isQuery(text: string, { words, names }: SearchWords): boolean {
+/** Whether a text consists of exactly the query's words, in order; fillers do not count if the query has none. */
+export function isQuery(text: string, { words, names, isFree }: SearchWords): boolean {
   // Most texts begin with another word, and splitting them would be slower.
-  if (names.length > 0 || !words[0]?.some((form) => text.startsWith(form.text))) return false;
-  const found = wordsIn(text);
+  if (names.length > 0 || (!isFree && !words[0]?.forms.some((form) => text.startsWith(form.text))))
+    return false;
+  const all = wordsIn(text).map(singular);
+  const found = isFree ? without(all, (word) => FILLERS.has(word)) : all;
   return (
-    found.length === words.length &&
-    words.every((forms, index) => forms.some((form) => form.text === singular(found[index] ?? '')))
+    (isFree && found.join('') === words.map(({ forms: [typed] }) => typed.text).join('')) ||
+    (found.length === words.length &&
+      words.every(({ forms }, index) => forms.some((form) => form.text === found[index])))
   );
 }
