@@ -1,6 +1,7 @@
 // The worker thread of LargeBodies.
 import { parentPort } from 'node:worker_threads';
-import { MAX_CLAIM_VALUES } from '../claims/claims.js';
+import { type Claims, MAX_CLAIM_VALUES } from '../claims/claims.js';
+import type { RegistrySettings } from '../config/registry-settings.dto.js';
 import { checkDocument, type CheckedDocument } from '../documents/document-check.js';
 import { ENTRY_TYPE_NAMES } from '../documents/entry-types.js';
 import type { DocumentIn } from '../http/body.js';
@@ -11,6 +12,12 @@ import { checkPublishedServer } from '../mcp-publisher/published-server.js';
 
 /** No valid body has more values outside its document. Reading the result takes the main thread a few milliseconds. */
 const MAX_VALUES = 20_000;
+
+type ClaimsSetting = {
+  [K in keyof RegistrySettings]-?: NonNullable<RegistrySettings[K]> extends Claims ? K : never;
+}[keyof RegistrySettings];
+/** The keys of bodies whose values are claims. A setting of a registry with such a value compiles only with a row here. */
+const CLAIMS_KEYS: Readonly<Record<ClaimsSetting, true>> = { claims: true, publishClaims: true };
 
 export interface BodyToRead {
   readonly bytes: Uint8Array;
@@ -80,5 +87,5 @@ function count(value: unknown, isClaim: boolean, counts: { values: number; claim
   if (Array.isArray(value)) for (const item of value) count(item, isClaim, counts);
   else
     for (const key of Object.keys(value))
-      count(member(value, key), isClaim || key === 'claims' || key === 'publishClaims', counts);
+      count(member(value, key), isClaim || Object.hasOwn(CLAIMS_KEYS, key), counts);
 }

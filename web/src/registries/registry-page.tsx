@@ -1,7 +1,7 @@
-import type { JSX } from 'preact';
+import { type ComponentChildren, Fragment, type JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { api, API_BASE, unwrap } from '../api/client.js';
-import type { Registry } from '../api/types.js';
+import type { Registry, RegistrySettings } from '../api/types.js';
 import { AccessChanges } from '../claims/access-changes.js';
 import { ClaimChips } from '../claims/claims-editor.js';
 import { ConnectRegistry } from '../connect/connect-page.js';
@@ -13,6 +13,7 @@ import { useAction } from '../ui/action.js';
 import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { Detail, DetailList } from '../ui/table.js';
+import { UntrustedText } from '../ui/untrusted-text.js';
 import { putRegistry, readAccessChanges, readRegistry, type StoredRegistry } from './registry-form-page.js';
 import { ShadowedNames } from './shadowed-names.js';
 import { SourceOrder } from './source-order.js';
@@ -84,30 +85,52 @@ function FeedLink({ registry: { name, anonymous, keys = [] } }: { registry: Regi
   );
 }
 
+/** How the page shows each setting. A new setting compiles only with a row here; `OrderSection` shows the sources. */
+const DETAILS: Readonly<
+  Record<Exclude<keyof RegistrySettings, 'sources'>, (registry: Registry) => ComponentChildren>
+> = {
+  claims: ({ claims }) => (
+    <Detail name="Required claims">
+      <ClaimChips claims={claims} none="none" />
+    </Detail>
+  ),
+  anonymous: ({ anonymous }) =>
+    anonymous && (
+      <Detail name="Anonymous access">
+        <ClaimChips claims={anonymous.claims} />
+      </Detail>
+    ),
+  keys: ({ keys = [] }) =>
+    keys.map((key) => (
+      <Detail key={key.name} name={`Key ${key.name}`}>
+        <ClaimChips claims={key.claims} />{' '}
+        {key.expires !== undefined && <span class="muted">until {key.expires}</span>}
+      </Detail>
+    )),
+  publishClaims: ({ publishClaims }) =>
+    publishClaims && (
+      <Detail name="Publish claims">
+        <ClaimChips claims={publishClaims} />
+      </Detail>
+    ),
+  marketplace: ({ marketplace }) =>
+    marketplace && (
+      <Detail name="Marketplace">
+        {marketplace.name}{' '}
+        <span class="muted">
+          by <UntrustedText text={marketplace.owner} />
+        </span>
+      </Detail>
+    ),
+};
+
 function RegistrySummary({ registry }: { registry: Registry }): JSX.Element {
-  const { origin, claims, anonymous, keys = [], publishClaims } = registry;
   return (
     <DetailList>
-      <OriginDetail origin={origin} />
-      <Detail name="Required claims">
-        <ClaimChips claims={claims} none="none" />
-      </Detail>
-      {anonymous && (
-        <Detail name="Anonymous access">
-          <ClaimChips claims={anonymous.claims} />
-        </Detail>
-      )}
-      {keys.map((key) => (
-        <Detail key={key.name} name={`Key ${key.name}`}>
-          <ClaimChips claims={key.claims} />{' '}
-          {key.expires !== undefined && <span class="muted">until {key.expires}</span>}
-        </Detail>
+      <OriginDetail origin={registry.origin} />
+      {Object.entries(DETAILS).map(([setting, details]) => (
+        <Fragment key={setting}>{details(registry)}</Fragment>
       ))}
-      {publishClaims && (
-        <Detail name="Publish claims">
-          <ClaimChips claims={publishClaims} />
-        </Detail>
-      )}
       <Detail name="Atom feed">
         <FeedLink registry={registry} />
       </Detail>

@@ -4,6 +4,7 @@ import { api, unwrap } from '../api/client.js';
 import { ENTRY_TYPES } from '../api/entry-types.js';
 import type { Source, SourceAccess, SourceSync } from '../api/types.js';
 import { ClaimChips } from '../claims/claims-editor.js';
+import { settingsOf, without } from '../forms/schema.js';
 import { hashOf, NEW_NAME } from '../navigation/route.js';
 import { EntryTable } from '../resources/entry-table.js';
 import { BackToList, OriginDetail, ResourceHeader } from '../resources/resource-pages.js';
@@ -305,9 +306,9 @@ function SkippedEntries({ skipped, count }: SkippedEntriesProps): JSX.Element {
   );
 }
 
+/** All settings except the claims, which the page shows above. */
 function Settings({ source }: { source: Source }): JSX.Element {
-  const { kind, syncPolicy, filter, allowShrink } = source;
-  const settings = { [kind]: source[kind], syncPolicy, filter, allowShrink };
+  const settings = without(settingsOf(source), 'claims');
   return (
     <section>
       <h2>Settings</h2>
