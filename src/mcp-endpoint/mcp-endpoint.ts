@@ -7,12 +7,12 @@ import type { LoadedRequest } from '../auth/route.js';
 import { versionReport } from '../health/version-report.js';
 import { toApiError } from '../http/error.filter.js';
 import { ApiError, type ErrorCode } from '../http/errors.js';
-import { JsonText } from '../http/json-answers.js';
 import { member } from '../json/json-values.js';
 import { remembered } from '../limits/shared-reads.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
-import type { McpAnswer, ProtocolHeaders } from './message-handler.js';
+import { insertJson, type InsertedJson, OBJECT_PLACE, quotedJson, STRING_PLACE } from './inserted-json.js';
+import type { ProtocolHeaders } from './message-handler.js';
 import { Skills } from './skills.js';
 import type { Tool } from './tool-schemas.js';
 import { Tools } from './tools.js';
@@ -54,11 +54,16 @@ export class McpEndpoint {
    * @throws ApiError 400 for an invalid message of a protocol before 2026-07-28, and any REST API error that is not a
    *   tool error.
    */
-  async answer(access: VerifiedAccess, request: LoadedRequest, message: unknown): Promise<McpAnswer> {
+  async answer(
+    access: VerifiedAccess,
+    request: LoadedRequest,
+    message: unknown,
+  ): Promise<{ readonly status: number; readonly body: string | Buffer }> {
     // MCP 2025-06-18 removed batches, and a batch would count as only one request toward the limits.
     if (Array.isArray(message))
       throw new ApiError('invalid_body', 'The body must be one message: batches are not supported');
     const refusals: unknown[] = [];
+    let inserted: InsertedJson | undefined;
     // Keeps errors that fail the whole request, as in the REST API: the SDK would turn them into internal errors.
     const recorded = async <Result>(work: Promise<Result>): Promise<Result> => {
       work.catch((error: unknown) => refusals.push(error));
@@ -70,17 +75,19 @@ export class McpEndpoint {
         info: this.info,
         instructions: `The MCP servers and skills in the registry "${access.registryName}" that you may see.`,
         tools: this.descriptions,
-        callTool: (name, args) => recorded(this.call(name, access, request, args)),
+        callTool: (name, args) =>
+          recorded(this.call(name, access, request, args, (json) => (inserted = json))),
         listSkills: (cursor) => recorded(this.skills.list(access, cursor)),
         getSkill: (uri) => recorded(this.skills.get(access, request, uri)),
-        readFile: (uri) => recorded(this.skills.read(access, request, uri)),
+        readFile: (uri) => recorded(this.skills.read(access, request, uri, (json) => (inserted = json))),
       },
       protocolHeaders(request),
       message,
     );
     if (refusals.length > 0) throw refusals[0];
     if (answer.status >= 400 && !answer.isModern) throw new ApiError('invalid_body', sentenceIn(answer.text));
-    return answer;
+    const { status, text } = answer;
+    return { status, body: inserted ? insertJson(text, inserted) : text };
   }
 
   private async call(
@@ -88,13 +95,16 @@ export class McpEndpoint {
     access: VerifiedAccess,
     request: LoadedRequest,
     args: Readonly<Record<string, unknown>>,
+    insert: (json: InsertedJson) => void,
   ): Promise<CallToolResult> {
     const tool = this.tools.get(name);
     if (!tool) throw new Error(`There is no tool ${name}`);
     const problem = this.problemOf(tool, args);
     if (problem !== undefined) return toolError(new ApiError('invalid_parameter', problem));
     try {
-      const result = this.resultOf(await tool.run(access, args as never));
+      const found = await tool.run(access, args as never);
+      if (Buffer.isBuffer(found)) insert({ string: await quotedJson(found), object: found });
+      const result = Buffer.isBuffer(found) ? INSERTED : this.resultOf(found);
       const entry = tool.entryOf?.(args as never);
       if (entry) request.readEntry = entry;
       return result;
@@ -106,15 +116,11 @@ export class McpEndpoint {
   }
 
   /** Returns the tool result, and serializes each cached page only once. */
-  private resultOf(content: object | JsonText): CallToolResult {
-    const cached = this.results.get(content);
+  private resultOf(structuredContent: object): CallToolResult {
+    const cached = this.results.get(structuredContent);
     if (cached) return cached;
-    const [text, structuredContent] =
-      content instanceof JsonText
-        ? [content.text, JSON.parse(content.text) as CallToolResult['structuredContent']]
-        : [JSON.stringify(content), content];
-    const result = { content: [{ type: 'text' as const, text }], structuredContent };
-    this.results.set(content, result);
+    const result = toolResult(JSON.stringify(structuredContent), structuredContent);
+    this.results.set(structuredContent, result);
     return result;
   }
 
@@ -126,6 +132,12 @@ export class McpEndpoint {
     return `arguments${error?.instancePath.replaceAll('/', '.') ?? ''} ${error?.message ?? 'are not valid'}`;
   }
 }
+
+function toolResult(text: string, structuredContent: object): CallToolResult {
+  return { content: [{ type: 'text', text }], structuredContent: { ...structuredContent } };
+}
+
+const INSERTED = toolResult(STRING_PLACE, OBJECT_PLACE);
 
 /** Unlike `import()`, it tries again after a failure, such as too many open files. */
 const requireEsm = createRequire(import.meta.url);

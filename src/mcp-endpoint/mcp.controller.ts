@@ -79,10 +79,10 @@ export class McpController {
     @Res() response: Response,
   ): Promise<void> {
     this.origins.check(request);
-    const { status, text } = await this.endpoint.answer(access, request, message);
+    const { status, body } = await this.endpoint.answer(access, request, message);
     response.setHeader('Cache-Control', 'no-store');
-    if (text !== '') response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    response.status(status).end(text);
+    if (body !== '') response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    response.status(status).end(body);
   }
 
   @Route('ALL', '', { access: 'public', audit: null, writesNothing: true, openApi: false })

@@ -17,6 +17,7 @@ import {
 } from '../content/entries-with-content.queries.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
+import { type InsertedJson, quotedJson, STRING_PLACE } from './inserted-json.js';
 import type { Skill, SkillFile } from './message-handler.js';
 
 /** Unlike `import()`, it tries again after a failure, such as too many open files. */
@@ -99,7 +100,12 @@ export class Skills {
   }
 
   /** @throws ApiError 413 `content_too_large`; SemaphoreTimeout. */
-  async read(access: VerifiedAccess, request: LoadedRequest, uri: string): Promise<SkillFile | null> {
+  async read(
+    access: VerifiedAccess,
+    request: LoadedRequest,
+    uri: string,
+    insert: (json: InsertedJson) => void,
+  ): Promise<SkillFile | null> {
     const named = parseUri(uri);
     const entry = named && (await this.find(access, named.name));
     const file =
@@ -107,7 +113,7 @@ export class Skills {
     if (!file) return null;
     request.readEntry = { type: 'skill', name: named.name };
     if (file.bytes > MAX_FILE_BYTES) throw new ApiError('content_too_large', TOO_LARGE);
-    const read = async () => fileOf(uri, file.path, await buffer(this.content.read(file.digest)));
+    const read = async () => fileOf(uri, file.path, await buffer(this.content.read(file.digest)), insert);
     return file.bytes > LARGE_FILE_BYTES ? inTurn(this.turns, access, read) : read();
   }
 
@@ -206,9 +212,18 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 const CONTROL = /(?![\n\r\t])\p{Cc}/u;
 
 /** Returns short UTF-8 without control characters as text, so that its digest matches the bytes. */
-function fileOf(uri: string, path: string, bytes: Buffer): SkillFile {
+async function fileOf(
+  uri: string,
+  path: string,
+  bytes: Buffer,
+  insert: (json: InsertedJson) => void,
+): Promise<SkillFile> {
   const known = MEDIA_TYPES[/\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''];
-  const text = bytes.length <= MAX_TEXT_BYTES && isUtf8(bytes) ? bytes.toString() : null;
-  if (text !== null && !CONTROL.test(text)) return { uri, mimeType: known ?? 'text/plain', text };
-  return { uri, mimeType: known ?? 'application/octet-stream', blob: bytes.toString('base64') };
+  const isText = bytes.length <= MAX_TEXT_BYTES && isUtf8(bytes) && !CONTROL.test(bytes.toString());
+  insert({
+    string: isText ? await quotedJson(bytes) : Buffer.from(`"${bytes.toString('base64')}"`, 'latin1'),
+  });
+  return isText
+    ? { uri, mimeType: known ?? 'text/plain', text: STRING_PLACE }
+    : { uri, mimeType: known ?? 'application/octet-stream', blob: STRING_PLACE };
 }

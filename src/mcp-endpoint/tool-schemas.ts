@@ -2,7 +2,6 @@ import type { ReadEntry } from '../auth/route.js';
 import { CLIENTS } from '../client-config/client-config.js';
 import { OMISSIONS } from '../client-config/template.js';
 import { statusesOf } from '../documents/statuses.js';
-import type { JsonText } from '../http/json-answers.js';
 import { MAX_PAGE } from '../validation/value-checks.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 
@@ -27,10 +26,10 @@ export interface Tool<Arguments = never> extends ToolDescription {
   entryOf?(args: Arguments): ReadEntry;
   /**
    * @param args arguments that are valid against the input schema.
-   * @returns the structured result, as an object or as text that is sent without parsing.
+   * @returns the structured result, as an object or as JSON that is sent without parsing.
    * @throws the same ApiError as the corresponding REST API route.
    */
-  run(access: VerifiedAccess, args: Arguments): Promise<object | JsonText>;
+  run(access: VerifiedAccess, args: Arguments): Promise<object | Buffer>;
 }
 
 const text = (description: string, more: object = {}) => ({ type: 'string', description, ...more });

@@ -5,7 +5,7 @@ import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
 import { type ClientName, CLIENTS } from '../client-config/client-config.js';
 import { setupOf } from '../client-config/client-setup.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
-import { type CachedJson, JsonText } from '../http/json-answers.js';
+import type { CachedJson } from '../http/json-answers.js';
 import { memberText } from '../json/json-text.js';
 import { elements, member } from '../json/json-values.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
@@ -66,7 +66,7 @@ export class Tools {
       outputSchema: GET_SERVER_OUTPUT,
       entryOf: serverNamed,
       run: async (access: VerifiedAccess, { name, version = 'latest' }: VersionArguments) =>
-        new JsonText(textOf(await this.catalog.version(access, 'server', name, version, false))),
+        (await this.catalog.version(access, 'server', name, version, false)).bytes,
     },
     {
       name: 'search_skills',
@@ -88,7 +88,7 @@ export class Tools {
       entryOf: skillNamed,
       run: async (access: VerifiedAccess, { namespace, name, version = 'latest' }: SkillArguments) => {
         const found = await this.catalog.version(access, 'skill', `${namespace}/${name}`, version, false);
-        return new JsonText(`{"skill":${textOf(found)}}`);
+        return Buffer.concat([Buffer.from('{"skill":'), found.bytes, Buffer.from('}')]);
       },
     },
     {

@@ -4,7 +4,7 @@ import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { type AuditEvent, auditOf, eventsOf } from '../support/audit.js';
 import { ACME_DATA, ACME_PLATFORM, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
-import { aServer, aSkill } from '../support/documents.js';
+import { aCatalogue, aServer, aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import type { Sender } from '../support/http.js';
 import { expectChallenge, expectRefused } from '../support/matchers.js';
@@ -17,6 +17,9 @@ const folder = aFolder();
 const key = aKey();
 folder.write('key', key);
 const AUDIENCE = { audience: 'ide' };
+
+const SPELLED = `{"com.example/x":[1.50,"\\u00e9",${JSON.stringify('"€😀\n'.repeat(40_000))}]}`;
+const spelled = JSON.stringify(aServer('io.acme/spelled', '1.0.0', { _meta: {} }));
 
 const service = aService({ mode: 'full' })
   .source('acme', {
@@ -37,6 +40,14 @@ const service = aService({ mode: 'full' })
     skills: [aSkill('io.acme/roll-out')],
   })
   .source('open', { claims: AUDIENCE, servers: [aServer('io.open/clock')] })
+  .source('spelled', {
+    claims: { org: 'acme' },
+    text: JSON.stringify(aCatalogue(['SPELLED'])).replace(
+      '"SPELLED"',
+      spelled.replace('"_meta":{}', `"_meta":${SPELLED}`),
+    ),
+  })
+  .registry('spelled', { sources: ['spelled'], claims: { org: 'acme' } })
   .source('published', { kind: 'managed' })
   .registry('main', { sources: ['acme', 'platform', 'published'], claims: { org: 'acme' } })
   .registry('ide', {
@@ -490,4 +501,14 @@ describe('a JSON-RPC message', () => {
       expect(reply.headers.allow).toBe('POST');
     }
   });
+});
+
+it('get_server returns the bytes of the consumer API, neither parsed nor serialized', async () => {
+  const name = 'io.acme/spelled';
+  const document = await platform().get('/registry/spelled/v0.1/servers/io.acme%2Fspelled/versions/latest');
+  const reply = await callTool(platform(), 'spelled', 'get_server', { name });
+  // Vitest would take seconds to compare long texts.
+  expect(document.text.includes(SPELLED)).toBe(true);
+  expect(reply.text.includes(`"structuredContent":${document.text}`)).toBe(true);
+  expect(reply.text.includes(`"text":${JSON.stringify(document.text)}`)).toBe(true);
 });
