@@ -51,7 +51,7 @@ export class ServerSetupController {
     const document = memberText(bytes.toString(), 'server') ?? '';
     const found = JSON.parse(document) as Pick<ServerVersion, 'name' | 'version'>;
     const server = { name: found.name, version: found.version };
-    const options = optionsOf({ ...server, document });
+    const options = optionsOf({ ...server, document, parsed: found });
     return new CachedJson([JSON.stringify({ ...server, options, runsInToolHive: runsInToolHive(found) })]);
   }
 }

@@ -1,4 +1,4 @@
-import { elements, isObject } from '../json/json-values.js';
+import { elements, isObject, member } from '../json/json-values.js';
 import {
   ClientConfig,
   type ClientName,
@@ -45,18 +45,18 @@ export const MAX_OPTIONS = 10;
 /**
  * Returns the ways to run or reach a server, in the order of the document, remotes first.
  *
- * @param text the document, as JSON text of any length.
+ * @param server with its document as JSON text of any length.
  */
-export function optionsOf({ name, version, document: text }: ServerVersion): readonly ServerOption[] {
-  const { remotes, packages } = JSON.parse(text) as Record<string, unknown>;
-  const isTooLong = Buffer.byteLength(text) > MAX_SERVER_BYTES;
+export function optionsOf(server: Required<ServerVersion>): readonly ServerOption[] {
+  const { name, version, parsed } = server;
+  const isTooLong = Buffer.byteLength(server.document) > MAX_SERVER_BYTES;
   const positions = [
-    ...elements(remotes).map((each, index) => ({ kind: 'remote' as const, index, each })),
-    ...elements(packages).map((each, index) => ({ kind: 'package' as const, index, each })),
+    ...elements(member(parsed, 'remotes')).map((each, index) => ({ kind: 'remote' as const, index, each })),
+    ...elements(member(parsed, 'packages')).map((each, index) => ({ kind: 'package' as const, index, each })),
   ].filter(({ each }) => isObject(each));
   return positions.slice(0, MAX_OPTIONS).map(({ kind, index, each }) => {
     const one = JSON.stringify({ [`${kind}s`]: [each] });
-    const server = { name, version, document: isTooLong ? '' : one };
-    return { kind, index, clients: CLIENTS.map((client) => setupOf(client, server)) };
+    const alone = { name, version, document: isTooLong ? '' : one };
+    return { kind, index, clients: CLIENTS.map((client) => setupOf(client, alone)) };
   });
 }
