@@ -7,7 +7,7 @@ import type { SearchContext } from '../database/search-pool.js';
 import { SharedReads } from '../limits/shared-reads.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
-import { CachedJson, StreamedJson } from '../http/json-answers.js';
+import { CachedJson, LARGE_BYTES, StreamedJson } from '../http/json-answers.js';
 import { CHANGES_TOO_FAST, MAX_READS, SnapshotCheck } from '../visibility/freshness.queries.js';
 import {
   type RegistryAccess,
@@ -37,8 +37,6 @@ import { PageCache } from './page-body.js';
 import { PageReader, type PageRequest } from './page-reader.js';
 import { SearchLimit } from './search-limits.js';
 
-/** Pages of at least this size are large. */
-const LARGE_BYTES = 256 * 1_024;
 /** How long callers count as readers of large pages, and the maximum number of these callers. */
 const LARGE_READERS = { ttl: 10_000, max: 1_000 };
 

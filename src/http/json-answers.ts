@@ -9,6 +9,7 @@ import type { Express, Response } from 'express';
 import Negotiator from 'negotiator';
 import { Quota } from '../limits/quota.js';
 import { remembered } from '../limits/shared-reads.js';
+import { pauseIfDue } from '../limits/time-slice.js';
 import { ApiError } from './errors.js';
 
 /** A JSON response that is already text: documents are stored as text and sent without parsing. */
@@ -215,6 +216,9 @@ function sendText(response: Response, json: JsonText, status?: number): void {
   else response.send(json.text);
 }
 
+/** Responses of at least this size are large: passing one to the kernel takes milliseconds, so they go one at a time. */
+export const LARGE_BYTES = 256 * 1024;
+
 async function sendCached(response: Response, json: CachedJson, status?: number): Promise<void> {
   const coding = json.isCompressible ? codingFor(response.req) : null;
   const etag = json.etag(coding);
@@ -223,6 +227,7 @@ async function sendCached(response: Response, json: CachedJson, status?: number)
   if (status !== undefined) response.statusCode = status;
   if (isFresh(response, etag)) return sendNotModified(response);
   const bytes = coding === null ? json.bytes : await json.compressed(coding);
+  if (bytes.length >= LARGE_BYTES) await pauseIfDue();
   if (coding !== null) response.setHeader('Content-Encoding', coding);
   response.setHeader('Content-Length', bytes.length);
   response.end(bytes);
