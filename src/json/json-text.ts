@@ -212,3 +212,16 @@ export function isDeeperThan(bytes: Uint8Array, levels: number): boolean {
   }
   return false;
 }
+
+/**
+ * Parses JSON; undefined if it is invalid, or nested deeper than `levels`. There is no error, because the parser's would
+ * quote the text.
+ */
+export function parseShallow(text: string | Uint8Array, levels: number): unknown {
+  if (isDeeperThan(typeof text === 'string' ? Buffer.from(text) : text, levels)) return undefined;
+  try {
+    return JSON.parse(typeof text === 'string' ? text : new TextDecoder().decode(text));
+  } catch {
+    return undefined;
+  }
+}

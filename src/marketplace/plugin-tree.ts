@@ -1,6 +1,6 @@
 import type { MarketplaceConfig } from '../config/config.js';
 import { pluginNameOf } from '../documents/plugin-name.js';
-import { isDeeperThan } from '../json/json-text.js';
+import { parseShallow } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 import { smallestWithin } from '../limits/smallest-within.js';
 import type { EntryWithContent, EntryWithFiles, EntryFile } from '../content/entries-with-content.queries.js';
@@ -273,13 +273,8 @@ function renamed(text: string, plugin: ListedPlugin): string {
 }
 
 function objectIn(text: string): Record<string, unknown> | undefined {
-  if (isDeeperThan(Buffer.from(text), MAX_MANIFEST_DEPTH)) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseShallow(text, MAX_MANIFEST_DEPTH);
+  return isObject(value) ? value : undefined;
 }
 
 function jsonFile(path: string, value: object): RepositoryFile {

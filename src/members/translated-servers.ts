@@ -1,4 +1,4 @@
-import { isDeeperThan } from '../json/json-text.js';
+import { parseShallow } from '../json/json-text.js';
 import { elements, isObject, member } from '../json/json-values.js';
 
 /** The file in which clients of Agent Plugins look for servers. */
@@ -82,13 +82,7 @@ class Untranslatable extends Error {
 
 /** Returns the servers in either file by name. Claude Code also reads a file without the enclosing `mcpServers`. */
 function serversIn(text: string): Record<string, unknown> | null {
-  if (text.length > MAX_SERVERS_FILE_BYTES || isDeeperThan(Buffer.from(text), MAX_DEPTH)) return null;
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return null;
-  }
+  const value = text.length > MAX_SERVERS_FILE_BYTES ? undefined : parseShallow(text, MAX_DEPTH);
   if (!isObject(value)) return null;
   const servers = Object.hasOwn(value, 'mcpServers') ? member(value, 'mcpServers') : value;
   return isObject(servers) && Object.values(servers).every(isObject) ? servers : null;

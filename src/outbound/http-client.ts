@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Dispatcher, request } from 'undici';
-import { isDeeperThan, repeatedKey } from '../json/json-text.js';
+import { parseShallow, repeatedKey } from '../json/json-text.js';
 import { withoutQuery } from '../validation/redaction.js';
 import {
   type ConnectionOptions,
@@ -374,13 +374,7 @@ function parseJson(url: string, { status, bytes }: OutboundResponse): unknown {
 
 /** Returns the JSON value of a response; undefined if it is invalid, or nested too deeply to be parsed quickly. */
 export function jsonIn(bytes: Uint8Array): unknown {
-  if (isDeeperThan(bytes, MAX_DEPTH)) return undefined;
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
-  } catch {
-    // The parser's error is omitted, because it quotes the body.
-    return undefined;
-  }
+  return parseShallow(bytes, MAX_DEPTH);
 }
 
 function describe(error: unknown): string {

@@ -1,5 +1,5 @@
 import { topLevelMembers } from '../../json/json-members.js';
-import { isDeeperThan } from '../../json/json-text.js';
+import { parseShallow } from '../../json/json-text.js';
 import { isObject, member } from '../../json/json-values.js';
 import { FormatError, type JsonFormat } from './source-content.js';
 
@@ -82,16 +82,12 @@ const LEGACY_FORMAT =
 
 /** Returns whether a server in the object `servers` has a command or a URL, as in the configuration of VS Code. */
 function configuresClient(text: Buffer): boolean {
-  if (text.length > MAX_PARSED_BYTES || isDeeperThan(text, MAX_PARSED_DEPTH)) return false;
-  try {
-    const servers = member(JSON.parse(text.toString()), 'servers');
-    return (
-      isObject(servers) &&
-      Object.values(servers).some((server) =>
-        ['command', 'url'].some((key) => typeof member(server, key) === 'string'),
-      )
-    );
-  } catch {
-    return false;
-  }
+  if (text.length > MAX_PARSED_BYTES) return false;
+  const servers = member(parseShallow(text, MAX_PARSED_DEPTH), 'servers');
+  return (
+    isObject(servers) &&
+    Object.values(servers).some((server) =>
+      ['command', 'url'].some((key) => typeof member(server, key) === 'string'),
+    )
+  );
 }

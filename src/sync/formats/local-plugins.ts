@@ -1,6 +1,6 @@
 import { MANIFEST, type VersionFolder } from '../../content/version-folder.js';
 import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
-import { heapOverhead, isDeeperThan } from '../../json/json-text.js';
+import { heapOverhead, parseShallow } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { pauseIfDue } from '../../limits/time-slice.js';
 import { webAddressOf } from '../../source-kinds/git-repository.js';
@@ -133,13 +133,8 @@ export class LocalPlugins {
 }
 
 function jsonObject(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
-  if (isDeeperThan(bytes, MAX_DEPTH)) return undefined;
-  try {
-    const value: unknown = JSON.parse(bytes.toString().replace(/^\ufeff/, ''));
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseShallow(bytes, MAX_DEPTH);
+  return isObject(value) ? value : undefined;
 }
 
 function describe(found: TreeEntry | null): string {

@@ -1,5 +1,9 @@
+import { parseShallow } from '../../json/json-text.js';
+import { member } from '../../json/json-values.js';
 import { serverSaid } from '../../validation/storable-text.js';
 import { API_GROUP, describeCollection, type ResourceCollection } from './custom-resources.js';
+
+const MAX_DEPTH = 100;
 
 /** The API server is unreachable or refused a request. The message is for the operator and contains no secrets. */
 export class ClusterError extends Error {
@@ -64,10 +68,6 @@ function first({ errors: [error], message }: AggregateError): NodeJS.ErrnoExcept
 }
 
 function messageOf(body: string): string {
-  try {
-    const { message } = JSON.parse(body) as { message?: unknown };
-    return typeof message === 'string' ? message.trim() : '';
-  } catch {
-    return '';
-  }
+  const message = member(parseShallow(body, MAX_DEPTH), 'message');
+  return typeof message === 'string' ? message.trim() : '';
 }

@@ -3,8 +3,8 @@ import { checkDocument, formatProblem } from '../../documents/document-check.js'
 import { PUBLISHER_PROVIDED } from '../../documents/document-rules.js';
 import type { IncomingVersion } from '../../documents/entry-types.js';
 import { packageVersionProblem } from '../../documents/versions.js';
-import { isDeeperThan, repeatedKey } from '../../json/json-text.js';
-import { isObject } from '../../json/json-values.js';
+import { parseShallow, repeatedKey } from '../../json/json-text.js';
+import { elements, isObject, member } from '../../json/json-values.js';
 import { API_GROUP, type Resource } from './custom-resources.js';
 
 /** The prefix of all entry names; the object's `namespace/name` follows. */
@@ -19,6 +19,8 @@ const MAX_VERSION_LENGTH = 255;
 /** Maximum length of a description or title, in characters. */
 const MAX_TEXT_LENGTH = 100;
 const MAX_ICON_URL_LENGTH = 255;
+/** Levels of JSON in an annotation, as in a document. */
+const MAX_DEPTH = 100;
 const HTTP_URL = /^https?:\/\/\S+$/;
 
 function annotationKey(name: string): string {
@@ -31,9 +33,7 @@ export class Annotations {
 
   /** Returns an annotation; undefined if it is absent or blank. */
   text(name: string): string | undefined {
-    const key = annotationKey(name);
-    if (typeof this.all !== 'object' || this.all === null || !Object.hasOwn(this.all, key)) return undefined;
-    const value: unknown = (this.all as Record<string, unknown>)[key];
+    const value = member(this.all, annotationKey(name));
     return typeof value === 'string' && value.trim() !== '' ? value : undefined;
   }
 
@@ -51,7 +51,7 @@ export class Annotations {
     const invalid = (problem: string) => ({
       problem: `the annotation ${annotationKey('authz-claims')} ${problem}`,
     });
-    const value = parse(text);
+    const value = parseShallow(text, MAX_DEPTH);
     if (value === undefined) return invalid('is not valid JSON');
     const problems = claimsProblems(value);
     if (problems.length > 0) return invalid(`is not a valid claims map: ${problems.join('; ')}`);
@@ -64,20 +64,8 @@ export class Annotations {
   list<T>(name: string, isItem: (item: unknown) => item is T): T[] | null | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
-    const value = parse(text);
+    const value = parseShallow(text, MAX_DEPTH);
     return Array.isArray(value) && value.every(isItem) ? value : null;
-  }
-}
-
-/** Levels of JSON in an annotation, as in a document. */
-const MAX_DEPTH = 100;
-
-function parse(text: string): unknown {
-  if (isDeeperThan(Buffer.from(text), MAX_DEPTH)) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 
@@ -127,7 +115,7 @@ export function readObject(
   { kind, needsSpec }: Resource,
   object: unknown,
 ): ExportedServer | SkippedObject | null {
-  const { namespace, name, uid, annotations: raw } = record(record(object)['metadata']);
+  const { namespace, name, uid, annotations: raw } = record(member(object, 'metadata'));
   const annotations = new Annotations(raw);
   if (!annotations.isExported) return null;
   const exported: ExportedObject = {
@@ -135,19 +123,17 @@ export function readObject(
     namespace: String(namespace),
     name: String(name),
     uid: typeof uid === 'string' ? uid : undefined,
-    spec: needsSpec ? record(record(object)['spec']) : {},
+    spec: needsSpec ? record(member(object, 'spec')) : {},
   };
   return new ObjectReader(exported, annotations).read();
 }
 
 /** Reads the kind and the tags of the object from a stored document; null if the document has no kind. */
 export function readStored(document: string): { kind: string; tags: string[] } | null {
-  const { _meta: meta } = record(JSON.parse(document));
-  const extensions = record(record(record(meta)[PUBLISHER_PROVIDED])[PUBLISHER]);
-  const [extension] = Object.values(extensions).map(record);
-  const kind = text(record(record(extension?.['metadata'])['kubernetes'])['kind']);
-  const tags = extension?.['tags'];
-  return kind === undefined ? null : { kind, tags: Array.isArray(tags) ? tags.filter(isText) : [] };
+  const meta = member(JSON.parse(document), '_meta');
+  const [extension] = Object.values(record(member(member(meta, PUBLISHER_PROVIDED), PUBLISHER)));
+  const kind = text(member(member(member(extension, 'metadata'), 'kubernetes'), 'kind'));
+  return kind === undefined ? null : { kind, tags: elements(member(extension, 'tags')).filter(isText) };
 }
 
 interface ExportedObject {
@@ -328,7 +314,7 @@ function isText(value: unknown): value is string {
 }
 
 function isTool(value: unknown): value is object {
-  return isText(record(value)['name']);
+  return isText(member(value, 'name'));
 }
 
 function text(value: unknown): string | undefined {
