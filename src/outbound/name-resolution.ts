@@ -56,7 +56,8 @@ const ask: ResolveAll = (hostname, done) => {
     else if (error.code === NOT_FOUND) done(notFound(hostname), []);
     else if (error.killed)
       done(failure(`its name was not resolved within ${TIMEOUT_MS / 1_000} s`, 'EAI_AGAIN'), []);
-    else if (error.code === 'ENOENT') inTurn(hostname, done);
+    // Systems without `getent`, such as macOS.
+    else if (error.code === 'ENOENT') resolveHere(hostname, done);
     else done(error, []);
   });
 };
@@ -76,18 +77,3 @@ function notFound(hostname: string): Error {
 function failure(message: string, code: string): Error {
   return Object.assign(new Error(message), { code });
 }
-
-let turn: Promise<void> = Promise.resolve();
-
-/** Resolves one name at a time, on systems without `getent`. That leaves a thread for the names of this process. */
-const inTurn: ResolveAll = (hostname, done) => {
-  turn = turn.then(
-    () =>
-      new Promise((next) => {
-        resolveHere(hostname, (error, addresses) => {
-          next();
-          done(error, addresses);
-        });
-      }),
-  );
-};
