@@ -83,7 +83,7 @@ export function ruleOf({ rules }: AdmissionConfig, { name, contents }: RuledVers
   const lower = name.toLowerCase();
   return rules?.find(
     (rule) =>
-      globsOf(rule).some((glob) => matchesGlob(glob, lower)) &&
+      rule.names.some((glob) => matchesGlob(glob.toLowerCase(), lower)) &&
       mayContain(rule.contains, contents) &&
       !(rule.action === 'admit' && rule.contains && isOnlyUnreadable(rule.contains, contents)),
   );
@@ -95,14 +95,6 @@ function isOnlyUnreadable(contains: readonly string[], contents: Contents): bool
 }
 
 type Rule = NonNullable<AdmissionConfig['rules']>[number];
-
-const lowered = new WeakMap<Rule, readonly string[]>();
-
-function globsOf(rule: Rule): readonly string[] {
-  const globs = lowered.get(rule) ?? rule.names.map((glob) => glob.toLowerCase());
-  lowered.set(rule, globs);
-  return globs;
-}
 
 /** Adds further reasons for holding a version. */
 export function withReasons(verdict: Verdict, reasons: readonly HoldReason[]): Verdict {
