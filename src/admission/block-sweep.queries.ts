@@ -25,11 +25,9 @@ import { MAX_ITEM_EVENTS } from './synced-admission.js';
 import type { ConsideredBlocks } from './synced-content.js';
 import { type HoldReason, shownReasons } from './verdict.js';
 
-/** Maximum rows per read, without and with documents, and maximum rows moved by one statement. */
+/** Maximum rows per read, without and with documents of up to 1 MiB, and maximum rows moved by one statement. */
 const ROWS_PER_READ = 1_000;
-const DOCUMENTS_PER_READ = 100;
-/** Longer documents, of up to 1 MiB, are read one at a time. */
-const MAX_READ_TOGETHER = 64 * 1_024;
+const DOCUMENTS_PER_READ = 25;
 const ROWS_PER_STATEMENT = 2_000;
 
 interface ScannedRow {
@@ -217,8 +215,9 @@ export class BlockSweep {
     const has = ({ reasons }: ItemRow) => reasons.some((reason) => reason.block === id);
     const without = ({ reasons }: ItemRow) => reasons.filter((reason) => reason.block !== id);
     const held = selectItems(block, `reasons @> $2::jsonb`);
-    for await (const rows of scan<ItemRow>(manager, held, [among, JSON.stringify([{ block: id }])])) {
-      const matched = block ? await matching(manager, 'item', block, rows) : [];
+    const values = [among, JSON.stringify([{ block: id }])];
+    for await (const rows of readInParts<ItemRow>(manager, held, values, rowsPerRead(block))) {
+      const matched = block ? await matching(block, rows) : [];
       const stay = new Map(matched.map((row) => [row.id, row.reason]));
       await update(
         rows.map((row) => {
@@ -329,42 +328,26 @@ export class BlockSweep {
 
 const NO_DOCUMENT = { document: null, members: null };
 
-/** SQL: the document and the members of the content; both are null if either is long. */
-const shortTexts = (document: string) => {
-  const isShort = `octet_length(${document}) <= ${MAX_READ_TOGETHER}
-    and coalesce(octet_length(t.members::text), 0) <= ${MAX_READ_TOGETHER}`;
-  return `case when ${isShort} then ${document} end as document, case when ${isShort} then t.members end as members`;
-};
-const NO_TEXTS = 'null::text as document, null::jsonb as members';
+function rowsPerRead(block: CompiledBlock | null): number {
+  return block?.readsDocuments ? DOCUMENTS_PER_READ : ROWS_PER_READ;
+}
 
-/** SQL: the tables to scan for versions or items, with their content as `t`. */
-const TABLES = {
-  version: `entry_version v left join version_content c on c.version_id = v.id left join content_tree t on t.digest = c.tree`,
-  item: `admission_item i left join content_tree t on t.digest = i.content_tree`,
-};
-type Table = keyof typeof TABLES;
-
-const TEXTS: Readonly<Record<Table, string>> = {
-  version: `select v.document, t.members from ${TABLES.version} where v.id = $1::bigint`,
-  item: `select i.document, t.members from ${TABLES.item} where i.id = $1::uuid`,
-};
+/** SQL: what a block reads of a version: its document, and the members of its content `t`. */
+function textsFor(block: CompiledBlock | null, document: string): string {
+  return block?.readsDocuments
+    ? `${document} as document, t.members`
+    : 'null::text as document, null::jsonb as members';
+}
 
 /** Returns the rows that a block matches. Publishers control how much there is to parse, so it pauses between rows. */
 async function matching<Row extends ScannedRow>(
-  manager: EntityManager,
-  table: Table,
   block: CompiledBlock,
   rows: readonly Row[],
 ): Promise<Matched<Row>[]> {
   const found: Matched<Row>[] = [];
   for (const row of rows) {
     await pauseIfDue();
-    const isLong = block.readsDocuments && row.document === null;
-    const [texts = NO_DOCUMENT] = isLong
-      ? await manager.query<Pick<ScannedRow, 'document' | 'members'>[]>(TEXTS[table], [row.id])
-      : [row];
-    const { document, members } = texts;
-    const [match] = matchingBlocks([block], { ...row, members, document: () => document ?? '{}' });
+    const [match] = matchingBlocks([block], { ...row, document: () => row.document ?? '{}' });
     if (match) found.push({ ...row, reason: reasonOf(match) });
   }
   return found;
@@ -389,10 +372,10 @@ function mayMatchValues(
 }
 
 function selectItems(block: CompiledBlock | null, condition: string): string {
-  const texts = block?.readsDocuments ? shortTexts('i.document') : NO_TEXTS;
   return `
-    select i.id, i.source_id as "sourceId", i.type, i.name, i.version, i.digest, ${texts}, i.reasons
-    from ${TABLES.item}
+    select i.id, i.source_id as "sourceId", i.type, i.name, i.version, i.digest, i.reasons,
+      ${textsFor(block, 'i.document')}
+    from admission_item i left join content_tree t on t.digest = i.content_tree
     where i.status = 'held' and i.change is null and ($1::int[] is null or i.source_id = any($1::int[])) and ${condition}`;
 }
 
@@ -403,7 +386,7 @@ function scanItems(
   among: readonly number[] | null,
 ): AsyncGenerator<Matched<ItemRow>[]> {
   const select = selectItems(block, mayMatch('i', 'i', 'i.digest'));
-  return scanMatching<ItemRow>(manager, select, mayMatchValues(block, among), 'item', block);
+  return scanMatching<ItemRow>(manager, select, mayMatchValues(block, among), block);
 }
 
 /** Reads the served versions that a block matches. @param among IDs of sources; null for all. */
@@ -412,32 +395,23 @@ function scanServed(
   block: CompiledBlock,
   among: readonly number[] | null,
 ): AsyncGenerator<Matched<ServedRow>[]> {
-  const texts = block.readsDocuments ? shortTexts('v.document') : NO_TEXTS;
   const select = `
-    select v.id, v.entry_id as "entryId", e.source_id as "sourceId", e.type, e.name, v.version, v.digest, ${texts}
-    from entry e join (${TABLES.version}) on v.entry_id = e.id
+    select v.id, v.entry_id as "entryId", e.source_id as "sourceId", e.type, e.name, v.version, v.digest,
+      ${textsFor(block, 'v.document')}
+    from entry e join entry_version v on v.entry_id = e.id
+    left join version_content c on c.version_id = v.id left join content_tree t on t.digest = c.tree
     where ${mayMatch('e', 'e', 'v.digest')}`;
-  return scanMatching<ServedRow>(manager, select, mayMatchValues(block, among), 'version', block);
-}
-
-async function* scan<Row extends ScannedRow>(
-  manager: EntityManager,
-  select: string,
-  values: readonly unknown[],
-): AsyncGenerator<Row[]> {
-  const size = select.includes(NO_TEXTS) ? ROWS_PER_READ : DOCUMENTS_PER_READ;
-  for await (const rows of readInParts<Row>(manager, select, values, size)) if (rows.length > 0) yield rows;
+  return scanMatching<ServedRow>(manager, select, mayMatchValues(block, among), block);
 }
 
 async function* scanMatching<Row extends ScannedRow>(
   manager: EntityManager,
   select: string,
   values: readonly unknown[],
-  table: Table,
   block: CompiledBlock,
 ): AsyncGenerator<Matched<Row>[]> {
-  for await (const rows of scan<Row>(manager, select, values)) {
-    const found = await matching(manager, table, block, rows);
+  for await (const rows of readInParts<Row>(manager, select, values, rowsPerRead(block))) {
+    const found = await matching(block, rows);
     if (found.length > 0) yield found;
   }
 }
