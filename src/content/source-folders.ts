@@ -14,6 +14,7 @@ import { type IncomingVersion, versionMapKey } from '../documents/entry-types.js
 import { noteChanged } from '../entry-store/entry-rows.queries.js';
 import type { RepositoryTree, TreeEntry } from '../git/repository-tree.js';
 import { ApiError } from '../http/errors.js';
+import { weighedBatches } from '../limits/batches.js';
 import { inTemporaryFolder, isJunk, MAX_FILES, MAX_PATH_BYTES, tooLarge, UnpackedFiles } from './archive.js';
 import { ContentStore } from './content-store.queries.js';
 import { type IncomingContent, withMembers } from './content-tree.js';
@@ -100,7 +101,13 @@ export class SourceFolders {
     const found = new Map(
       [...known].filter(([key, { error }]) => used.has(key) && !(retries && error !== null)),
     );
-    for (const batch of batchesOf([...used.values()].filter(({ key }) => !found.has(key))))
+    const missing = [...used.values()].filter(({ key }) => !found.has(key));
+    for await (const batch of weighedBatches(
+      missing,
+      MAX_FOLDERS_AT_ONCE,
+      MAX_FILES_AT_ONCE,
+      ({ files }) => files.length,
+    ))
       await inTemporaryFolder((directory) => this.keepBatch(sourceId, tree, batch, directory, found));
     const versions = entries.flatMap((version): VersionInFolder[] => {
       const folder = folderOf(version);
@@ -207,21 +214,6 @@ export class SourceFolders {
     await recordFolders(manager, sourceId, stored);
     return stored;
   }
-}
-
-/** Groups folders by their number of files. */
-function* batchesOf(folders: readonly VersionFolder[]): Generator<VersionFolder[]> {
-  let batch: VersionFolder[] = [];
-  let files = 0;
-  for (const folder of folders) {
-    if (batch.length === MAX_FOLDERS_AT_ONCE || files + folder.files.length > MAX_FILES_AT_ONCE) {
-      if (batch.length > 0) yield batch;
-      [batch, files] = [[], 0];
-    }
-    batch.push(folder);
-    files += folder.files.length;
-  }
-  if (batch.length > 0) yield batch;
 }
 
 /** Writes the files of folders to disk, all from one process, and passes on each folder. */
