@@ -53,9 +53,7 @@ interface Answered {
 export class WebhookQuestions extends Polling {
   /** Number of requests in progress, by webhook. */
   private readonly inFlight = new Map<string, number>();
-  private readonly filling = new Set<string>();
   private answers: Answered[] = [];
-  private isWriting = false;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -78,16 +76,10 @@ export class WebhookQuestions extends Polling {
   private async fill(config: AdmissionWebhookConfig): Promise<void> {
     const { name } = config;
     const free = MAX_CONCURRENT - (this.inFlight.get(name) ?? 0);
-    if (free === 0 || this.filling.has(name) || this.hasEnded) return;
-    this.filling.add(name);
-    try {
-      const questions = await takeQuestions(this.dataSource.manager, name, free, LEASE_MS);
-      for (const question of questions) {
-        this.inFlight.set(name, (this.inFlight.get(name) ?? 0) + 1);
-        void this.ask(config, question);
-      }
-    } finally {
-      this.filling.delete(name);
+    if (free === 0 || this.hasEnded) return;
+    for (const question of await takeQuestions(this.dataSource.manager, name, free, LEASE_MS)) {
+      this.inFlight.set(name, (this.inFlight.get(name) ?? 0) + 1);
+      void this.ask(config, question);
     }
   }
 
@@ -106,37 +98,28 @@ export class WebhookQuestions extends Polling {
       this.logger.debug({ err: error, webhook: name }, 'A question to an admission webhook was not asked');
     } finally {
       this.inFlight.set(name, (this.inFlight.get(name) ?? 1) - 1);
+      this.pollNow();
     }
-    // The next poll reports the failure.
-    await this.fill(config).catch(() => undefined);
-    await this.write().catch(() => undefined);
   }
 
   private async write(): Promise<void> {
     // A request aborted by a shutdown is not a failure.
-    if (this.isWriting || this.answers.length === 0 || this.hasEnded) return;
-    this.isWriting = true;
-    try {
-      const waiting = new Set<number>();
-      for (;;) {
-        const now = performance.now();
-        this.answers = this.answers.filter(({ until }) => until > now);
-        const next = this.answers.find(({ question }) => !waiting.has(question.sourceId));
-        if (!next) return;
-        const { sourceId } = next.question;
-        const batch = this.answers
-          .filter(({ question }) => question.sourceId === sourceId)
-          .slice(0, MAX_ANSWERS);
-        const isWritten = await this.dataSource.transaction((manager) =>
-          this.apply(manager, sourceId, batch),
-        );
-        if (isWritten) this.answers = this.answers.filter((one) => !batch.includes(one));
-        else waiting.add(sourceId);
-      }
-    } finally {
-      this.isWriting = false;
-      this.due.pollNow();
+    if (this.answers.length === 0 || this.hasEnded) return;
+    const waiting = new Set<number>();
+    for (;;) {
+      const now = performance.now();
+      this.answers = this.answers.filter(({ until }) => until > now);
+      const next = this.answers.find(({ question }) => !waiting.has(question.sourceId));
+      if (!next) break;
+      const { sourceId } = next.question;
+      const batch = this.answers
+        .filter(({ question }) => question.sourceId === sourceId)
+        .slice(0, MAX_ANSWERS);
+      const isWritten = await this.dataSource.transaction((manager) => this.apply(manager, sourceId, batch));
+      if (isWritten) this.answers = this.answers.filter((one) => !batch.includes(one));
+      else waiting.add(sourceId);
     }
+    this.due.pollNow();
   }
 
   /** @returns false while a sync is writing the source. */
