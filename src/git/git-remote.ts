@@ -38,9 +38,6 @@ interface GitEnd extends GitResult {
 
 interface RunOptions {
   readonly timeout?: AbortSignal;
-  readonly diskBytes?: number;
-  /** The error message if the directory exceeds `diskBytes`. */
-  readonly tooLarge?: string;
   /** Written to standard input. */
   readonly input?: string;
 }
@@ -174,14 +171,11 @@ export class GitRemote {
   }
 
   /** Fetches objects of a partial commit together. Git itself would fetch them one by one as they are read. */
-  async fetchObjects(
-    ids: readonly string[],
-    bounds: Pick<RunOptions, 'diskBytes' | 'tooLarge'> = {},
-  ): Promise<void> {
+  async fetchObjects(ids: readonly string[]): Promise<void> {
     const args = ['--quiet', '--no-tags', '--no-write-fetch-head', '--no-recurse-submodules'];
     await this.text(
       ['-c', 'fetch.negotiationAlgorithm=noop', 'fetch', ...args, '--filter=blob:none', '--stdin', 'origin'],
-      { ...bounds, input: `${ids.join('\n')}\n` },
+      { input: `${ids.join('\n')}\n` },
     );
   }
 
@@ -193,11 +187,6 @@ export class GitRemote {
   ): Promise<void> {
     const { end } = await this.run(args, options, consume);
     if (end.code !== 0) throw this.gitFailure(end);
-  }
-
-  /** The size of the local copy. */
-  bytes(): Promise<number> {
-    return this.workspace.bytes();
   }
 
   private fetch(filter: readonly string[], wanted: string): Promise<GitEnd> {
@@ -235,9 +224,10 @@ export class GitRemote {
 
   private async run(
     args: readonly string[],
-    { timeout, diskBytes = this.limits.diskBytes, tooLarge, input }: RunOptions = {},
+    { timeout, input }: RunOptions = {},
     consume?: (output: AsyncIterable<Buffer>) => Promise<void>,
   ): Promise<{ end: GitEnd; output: string }> {
+    const { diskBytes } = this.limits;
     const fullDisk = new AbortController();
     const watch = setInterval(() => {
       void this.workspace.bytes().then((bytes) => {
@@ -273,9 +263,7 @@ export class GitRemote {
       if (error instanceof GitMissingError)
         throw new FetchError('git is not installed: install version 2.32 or newer');
       if (fullDisk.signal.aborted)
-        throw this.failure(
-          tooLarge ?? `fetching it takes more than ${Math.round(diskBytes / MIB)} MiB of disk space`,
-        );
+        throw this.failure(`fetching it takes more than ${Math.round(diskBytes / MIB)} MiB of disk space`);
       if (this.deadline.aborted || timeout?.aborted) throw this.failure('it did not respond in time');
       const { code, syscall } = error as NodeJS.ErrnoException;
       if (syscall?.startsWith('spawn')) throw new FetchError(`git could not be started: ${code}`);

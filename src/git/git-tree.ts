@@ -4,7 +4,6 @@ import type { SettingsOf } from '../source-kinds/kinds.js';
 import type { GitRemote } from './git-remote.js';
 import type { FileMemory, RepositoryTree, TreeEntry } from './repository-tree.js';
 
-const MIB = 1024 * 1024;
 /** Maximum files, folders and links to list. */
 const MAX_LISTED = 500_000;
 /** Maximum files per request. */
@@ -117,11 +116,9 @@ export class GitTree implements RepositoryTree {
 
   async readWhole({ id, path }: TreeEntry, memory: FileMemory): Promise<{ bytes: Buffer; digest: Buffer }> {
     const { fileBytes } = this.remote.limits;
-    const tooLarge = tooLargeSentence(path, fileBytes);
-    const diskBytes = (await this.remote.bytes()) + fileBytes + MIB;
-    if (this.isPartial) await this.remote.fetchObjects([id], { diskBytes, tooLarge });
-    const size = Number(await this.remote.text(['cat-file', '-s', id], { diskBytes, tooLarge }));
-    if (size > fileBytes) throw this.remote.failure(tooLarge);
+    if (this.isPartial) await this.remote.fetchObjects([id]);
+    const size = Number(await this.remote.text(['cat-file', '-s', id]));
+    if (size > fileBytes) throw this.remote.failure(tooLargeSentence(path, fileBytes));
     memory.reserveForFile(size);
     memory.add(size);
     const bytes = Buffer.allocUnsafeSlow(size);

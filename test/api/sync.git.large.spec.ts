@@ -71,7 +71,7 @@ describe(`a file of ${LARGE_MIB} MiB`, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('is refused during the transfer when it is incompressible', async () => {
+  it('is refused when it is incompressible', async () => {
     const bytes = (LIMIT_MIB + 2) * MIB;
     await repository.commit(
       {},
