@@ -12,7 +12,7 @@ import { contentConfig } from '../config/slices.js';
 import { waitForLocks } from '../database/locks.js';
 import { type IncomingVersion, versionMapKey } from '../documents/entry-types.js';
 import { noteChanged } from '../entry-store/entry-rows.queries.js';
-import type { RepositoryTree, TreeEntry } from '../git/repository-tree.js';
+import type { GitTree, TreeEntry } from '../git/git-tree.js';
 import { ApiError } from '../http/errors.js';
 import { weighedBatches } from '../limits/batches.js';
 import { inTemporaryFolder, isJunk, MAX_FILES, MAX_PATH_BYTES, tooLarge, UnpackedFiles } from './archive.js';
@@ -49,7 +49,7 @@ interface ReadVersions {
   /** The folders of versions, by `versionMapKey`. */
   readonly folders?: ReadonlyMap<string, VersionFolder> | undefined;
   /** The commit that contains the folders. */
-  readonly tree: RepositoryTree;
+  readonly tree: GitTree;
 }
 
 /** The versions of a sync whose content is stored, or was refused. */
@@ -158,7 +158,7 @@ export class SourceFolders {
 
   private async keepBatch(
     sourceId: number,
-    tree: RepositoryTree,
+    tree: GitTree,
     folders: readonly VersionFolder[],
     directory: string,
     found: Map<string, StoredFolder>,
@@ -218,7 +218,7 @@ export class SourceFolders {
 
 /** Writes the files of folders to disk, all from one process, and passes on each folder. */
 async function unpackFolders(
-  tree: RepositoryTree,
+  tree: GitTree,
   folders: readonly VersionFolder[],
   directory: string,
   maxBytes: number,

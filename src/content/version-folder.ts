@@ -1,4 +1,4 @@
-import type { TreeEntry } from '../git/repository-tree.js';
+import type { TreeEntry } from '../git/git-tree.js';
 
 /** The manifest for Claude Code, which other clients also read. */
 export const MANIFEST = '.claude-plugin/plugin.json';

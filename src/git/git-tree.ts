@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { tooLargeSentence } from '../outbound/fetch-error.js';
 import type { SettingsOf } from '../source-kinds/kinds.js';
 import type { GitRemote } from './git-remote.js';
-import type { FileMemory, RepositoryTree, TreeEntry } from './repository-tree.js';
 
 /** Maximum files, folders and links to list. */
 const MAX_LISTED = 500_000;
@@ -15,11 +14,27 @@ const LFS_POINTER = Buffer.from('version https://git-lfs.github.com/spec/');
 /** A line of `ls-tree` output. */
 const LISTED = /^(\d+) (\w+) ([0-9a-f]+)\t(.*)$/s;
 
+/** Counts the memory that a run uses, and refuses to exceed its limit. */
+interface FileMemory {
+  reserveForFile(bytes: number): void;
+  add(bytes: number): void;
+}
+
+/** A file, folder, link or submodule of a commit. */
+export interface TreeEntry {
+  /** Path from the root of the repository, with "/"; empty for the root itself. */
+  readonly path: string;
+  readonly kind: 'file' | 'folder' | 'link' | 'submodule';
+  /** The object ID of the blob or tree: equal IDs mean equal content. */
+  readonly id: string;
+  readonly isExecutable: boolean;
+}
+
 /**
  * A commit in the local copy of a repository, usually a partial one, whose file contents are fetched when they are
  * read.
  */
-export class GitTree implements RepositoryTree {
+export class GitTree {
   private readonly fetched = new Set<string>();
 
   private constructor(
@@ -34,14 +49,17 @@ export class GitTree implements RepositoryTree {
     return new GitTree(remote, commit, isPartial);
   }
 
+  /** The repository's address, without credentials. */
   get repository(): string {
     return this.remote.url;
   }
 
+  /** Removes the local copy. */
   close(): Promise<void> {
     return this.remote.close();
   }
 
+  /** Returns null if the commit has nothing at this path. */
   async find(path: string): Promise<TreeEntry | null> {
     if (path === '') {
       const id = (await this.remote.text(['rev-parse', '--verify', `${this.commit}^{tree}`])).trim();
@@ -52,6 +70,11 @@ export class GitTree implements RepositoryTree {
     return entry?.path === path ? entry : null;
   }
 
+  /**
+   * Lists everything below a folder, at any depth, in the order of Git's trees: each folder before its contents.
+   *
+   * @throws FetchError if there is more than the limit.
+   */
   async list(folder: string, each: (entry: TreeEntry) => void): Promise<void> {
     const below = folder === '' ? '' : `${folder}/`;
     const root = folder === '' ? this.commit : `${this.commit}:${folder}`;
@@ -70,7 +93,8 @@ export class GitTree implements RepositoryTree {
     );
   }
 
-  async prefetch(files: readonly TreeEntry[]): Promise<void> {
+  /** Fetches all files that are not local yet, in few requests. */
+  private async prefetch(files: readonly TreeEntry[]): Promise<void> {
     if (!this.isPartial) return;
     const missing = [...new Set(files.map(({ id }) => id))].filter((id) => !this.fetched.has(id));
     for (let from = 0; from < missing.length; from += FILES_PER_FETCH) {
@@ -80,6 +104,12 @@ export class GitTree implements RepositoryTree {
     }
   }
 
+  /**
+   * Reads files and link targets, in order, fetching all missing ones together. Yields null for a file of more than
+   * `maxBytes`.
+   *
+   * @throws FetchError
+   */
   async read(
     files: readonly TreeEntry[],
     maxBytes: number,
@@ -93,6 +123,7 @@ export class GitTree implements RepositoryTree {
     });
   }
 
+  /** Works like `read` for files of any size. Skips any bytes that `each` leaves unread. */
   async stream(
     files: readonly TreeEntry[],
     each: (file: TreeEntry, size: number, parts: AsyncIterable<Buffer>) => Promise<void>,
@@ -114,6 +145,12 @@ export class GitTree implements RepositoryTree {
     );
   }
 
+  /**
+   * Reads one file of up to the limit for registry files. Its memory is reserved before it is read.
+   *
+   * @throws FetchError
+   * @throws ReadMemoryError
+   */
   async readWhole({ id, path }: TreeEntry, memory: FileMemory): Promise<{ bytes: Buffer; digest: Buffer }> {
     const { fileBytes } = this.remote.limits;
     if (this.isPartial) await this.remote.fetchObjects([id]);

@@ -1,5 +1,5 @@
 import type { VersionName } from '../documents/entry-types.js';
-import type { RepositoryTree } from '../git/repository-tree.js';
+import type { GitTree } from '../git/git-tree.js';
 import type { SyncedKind } from '../source-kinds/kinds.js';
 import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { ReadEntries } from './entry-validator.js';
@@ -18,7 +18,7 @@ export type Fetched =
   /** A file, not yet parsed. */
   | { readonly kind: 'file'; readonly bytes: Buffer; readonly state: FetchState }
   /** A commit, not yet read. The recipient closes it. */
-  | { readonly kind: 'tree'; readonly tree: RepositoryTree; readonly state: FetchState }
+  | { readonly kind: 'tree'; readonly tree: GitTree; readonly state: FetchState }
   /** The validated content of the whole source. */
   | { readonly kind: 'entries'; readonly content: ReadEntries; readonly state: FetchState }
   /** The validated changes since the previous state. */

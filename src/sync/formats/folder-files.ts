@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { VersionFolder } from '../../content/version-folder.js';
-import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
+import type { GitTree, TreeEntry } from '../../git/git-tree.js';
 import { placeOfRepository } from '../../source-kinds/git-repository.js';
 import type { MemoryCounter } from '../entry-validator.js';
 import { FormatError } from './source-content.js';
@@ -32,10 +32,7 @@ export function versionFolder(
  *
  * @throws FormatError if its address gives none.
  */
-export function namespaceFor(
-  named: string | null,
-  { repository }: Pick<RepositoryTree, 'repository'>,
-): string {
+export function namespaceFor(named: string | null, { repository }: Pick<GitTree, 'repository'>): string {
   const namespace = named ?? namespaceOf(repository);
   if (namespace !== undefined) return namespace;
   throw new FormatError(`${repository} gives no namespace: set one in git.namespace`);
@@ -55,11 +52,7 @@ export class FolderFiles {
   }
 
   /** Lists the folders at these paths, in one pass through the folder that contains them all. */
-  static async list(
-    tree: RepositoryTree,
-    paths: readonly string[],
-    memory: MemoryCounter,
-  ): Promise<FolderFiles> {
+  static async list(tree: GitTree, paths: readonly string[], memory: MemoryCounter): Promise<FolderFiles> {
     const found = new FolderFiles(paths, memory);
     const top = paths.length > 0 ? await tree.find(commonFolder(paths)) : null;
     if (top) found.setEntry(top);

@@ -1,5 +1,5 @@
 import { MANIFEST, type VersionFolder } from '../../content/version-folder.js';
-import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
+import type { GitTree, TreeEntry } from '../../git/git-tree.js';
 import { heapOverhead, parseShallow } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { pauseIfDue } from '../../limits/time-slice.js';
@@ -43,14 +43,14 @@ export class LocalPlugins {
   private compared = 0;
 
   private constructor(
-    private readonly tree: RepositoryTree,
+    private readonly tree: GitTree,
     private readonly folders: FolderFiles,
     private readonly read: DerivedRead & { readonly namespace: string },
   ) {}
 
   /** Lists the folders of all plugins and reads their manifests, in one pass. */
   static async read(
-    tree: RepositoryTree,
+    tree: GitTree,
     plugins: readonly PluginEntry<LocalPlugin>[],
     read: DerivedRead & { readonly namespace: string },
   ): Promise<LocalPlugins> {

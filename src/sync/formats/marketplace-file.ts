@@ -1,4 +1,4 @@
-import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
+import type { GitTree, TreeEntry } from '../../git/git-tree.js';
 import { heapOverhead, isDeeperThan, parseText } from '../../json/json-text.js';
 import { isObject } from '../../json/json-values.js';
 import { pauseIfDue } from '../../limits/time-slice.js';
@@ -44,7 +44,7 @@ export const readMarketplaceFolder: FolderReader = async (read) => {
 export async function readMarketplace(
   text: Buffer,
   read: DerivedRead,
-  inside: { readonly tree: RepositoryTree; readonly at: TreeEntry } | null,
+  inside: { readonly tree: GitTree; readonly at: TreeEntry } | null,
 ): Promise<FormatContent> {
   const { filter, memory } = read;
   const namespace = inside ? namespaceFor(read.namespace, inside.tree) : read.namespace;

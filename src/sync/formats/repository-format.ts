@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
+import type { GitTree, TreeEntry } from '../../git/git-tree.js';
 import type { SourceFormat } from '../../source-kinds/source-formats.js';
 import { SKILL_FILE } from '../../content/skill-file.js';
 import { type FolderFormat, FormatError } from './source-content.js';
@@ -32,7 +32,7 @@ type Found =
  * @throws FetchError
  */
 export async function findInRepository(
-  tree: RepositoryTree,
+  tree: GitTree,
   path: string | undefined,
   named: SourceFormat | null,
 ): Promise<Found> {
@@ -56,7 +56,7 @@ export async function findInRepository(
   }
 }
 
-async function entryAt(tree: RepositoryTree, path: string): Promise<TreeEntry> {
+async function entryAt(tree: GitTree, path: string): Promise<TreeEntry> {
   const entry = await tree.find(path);
   if (!entry) throw refusal(tree, `there is no file ${path}`);
   if (entry.kind === 'link') throw refusal(tree, `${path} is a symbolic link`, 'specify the file itself');
@@ -65,14 +65,14 @@ async function entryAt(tree: RepositoryTree, path: string): Promise<TreeEntry> {
   return entry;
 }
 
-async function fileIn(tree: RepositoryTree, folder: TreeEntry, names: readonly string[]): Promise<TreeEntry> {
+async function fileIn(tree: GitTree, folder: TreeEntry, names: readonly string[]): Promise<TreeEntry> {
   const found = await firstFile(tree, folder, names);
   if (found) return found;
   throw lacks(tree, folder, names);
 }
 
 async function firstFile(
-  tree: RepositoryTree,
+  tree: GitTree,
   folder: TreeEntry,
   names: readonly string[],
 ): Promise<TreeEntry | null> {
@@ -83,7 +83,7 @@ async function firstFile(
   return null;
 }
 
-async function find(tree: RepositoryTree, folder: TreeEntry): Promise<Found> {
+async function find(tree: GitTree, folder: TreeEntry): Promise<Found> {
   const registry = await firstFile(tree, folder, [REGISTRY_FILE]);
   if (registry) return { reads: 'file', at: registry, format: 'registry' };
   const marketplace = await firstFile(tree, folder, MARKETPLACE_FILES);
@@ -110,7 +110,7 @@ async function find(tree: RepositoryTree, folder: TreeEntry): Promise<Found> {
 }
 
 function lacks(
-  tree: RepositoryTree,
+  tree: GitTree,
   { path }: TreeEntry,
   files: readonly string[],
   lookalike?: string,
@@ -121,7 +121,7 @@ function lacks(
     : refusal(tree, `${path} is a directory`, lookalike ?? `it has no ${names}`);
 }
 
-function refusal({ repository, commit }: RepositoryTree, reason: string, advice?: string): FormatError {
+function refusal({ repository, commit }: GitTree, reason: string, advice?: string): FormatError {
   const sentence = `${repository}: ${reason} in commit ${commit.slice(0, 12)}`;
   return new FormatError(advice === undefined ? sentence : `${sentence}; ${advice}`);
 }

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { MAX_DOCUMENT_BYTES } from '../../documents/document-problem.js';
-import type { TreeEntry } from '../../git/repository-tree.js';
+import type { TreeEntry } from '../../git/git-tree.js';
 import { JsonSliceError, JsonSlicer } from '../../json/json-slices.js';
 import { isObject } from '../../json/json-values.js';
 import { pauseIfDue } from '../../limits/time-slice.js';

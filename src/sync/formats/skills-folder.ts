@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { skillFrontmatter, SKILL_FILE } from '../../content/skill-file.js';
 import { documentNameOf, nameProblem } from '../../documents/derived-text.js';
-import type { TreeEntry } from '../../git/repository-tree.js';
+import type { TreeEntry } from '../../git/git-tree.js';
 import { member } from '../../json/json-values.js';
 import { pauseIfDue } from '../../limits/time-slice.js';
 import { frontmatterOf } from '../../members/frontmatter.js';

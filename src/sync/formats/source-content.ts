@@ -1,6 +1,6 @@
 import type { VersionFolder } from '../../content/version-folder.js';
 import type { VersionName } from '../../documents/entry-types.js';
-import type { RepositoryTree, TreeEntry } from '../../git/repository-tree.js';
+import type { GitTree, TreeEntry } from '../../git/git-tree.js';
 import type { SourceFormat } from '../../source-kinds/source-formats.js';
 import type { StoredFilter } from '../../sources/entry-filter.js';
 import type { EntryValidator, ReadEntries } from '../entry-validator.js';
@@ -61,7 +61,7 @@ export interface DerivedRead extends FormatSettings {
 
 /** A folder of a repository, or the file that describes one, such as a marketplace. */
 export interface FolderRead extends DerivedRead {
-  readonly tree: RepositoryTree;
+  readonly tree: GitTree;
   /** The folder or file that was configured or found. */
   readonly at: TreeEntry;
 }
