@@ -178,19 +178,7 @@ export class HttpClient {
     body: string,
     options: OutboundRequest,
   ): Promise<Pick<OutboundResponse, 'status' | 'headers'>> {
-    let head: Pick<OutboundResponse, 'status' | 'headers'> | undefined;
-    try {
-      await this.respond(url, { ...options, maxBytes: MAX_DISCARDED_BYTES }, async (signal) => {
-        const response = await this.posted(url, body, options, signal);
-        head = { status: response.statusCode, headers: response.headers };
-        return response;
-      });
-    } catch (error) {
-      // Nothing in the body can contradict the status.
-      if (!head) throw error;
-    }
-    if (!head) throw new Error('A request ended without a response');
-    return head;
+    return this.respond(url, options, (signal) => this.posted(url, body, options, signal), false);
   }
 
   private posted(url: string, body: string, options: OutboundRequest, signal: AbortSignal): Promise<Answer> {
@@ -208,6 +196,7 @@ export class HttpClient {
     url: string,
     options: OutboundRequest,
     send: (signal: AbortSignal) => Promise<Answer>,
+    readsBody = true,
   ): Promise<OutboundResponse> {
     const { timeoutMs, maxBytes, onLength, signal } = options;
     const timeout = AbortSignal.timeout(timeoutMs);
@@ -216,7 +205,7 @@ export class HttpClient {
         signal ? AbortSignal.any([signal, timeout]) : timeout,
       );
       const head = { status: statusCode, headers, mayNamePrivate: reach === 'any' };
-      if (statusCode === 200) {
+      if (statusCode === 200 && readsBody) {
         const length = Number(headers['content-length']);
         if (length <= maxBytes) onLength?.(length);
         return { ...head, ...(await readAll(url, body, options)) };
