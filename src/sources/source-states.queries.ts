@@ -12,10 +12,10 @@ export interface SourceReport {
   readonly skipped: readonly SkippedVersion[];
 }
 
-/** The result of a run that wrote entries. */
-export interface RunResult extends SourceReport {
+/** The result of a run; only one that wrote entries has a report and a format. */
+interface RunResult extends Partial<SourceReport> {
   readonly fetchState: object;
-  readonly format: SourceFormat | null;
+  readonly format?: SourceFormat | null;
 }
 
 /** The state of a cluster watch. */
@@ -102,7 +102,7 @@ export class SourceStates {
   }
 
   /**
-   * Ends a run that wrote entries.
+   * Ends a successful run.
    *
    * @returns false if the lease was lost: the caller must roll back.
    */
@@ -111,10 +111,15 @@ export class SourceStates {
     owner: string,
     sourceId: number,
     nextInMs: number,
-    { fetchState, format, counts, skipped }: RunResult,
+    result: RunResult,
   ): Promise<boolean> {
-    const results = { fetchState, format, counts, skipped };
-    return this.writeIfHeld(manager, owner, sourceId, { ...completed(nextInMs), ...results });
+    return this.writeIfHeld(manager, owner, sourceId, {
+      ...ended(nextInMs),
+      ...{ status: 'complete', attempts: 0, error: null },
+      lastSuccessAt: () => 'now()',
+      requestedAt: () => OPEN_REQUEST,
+      ...result,
+    });
   }
 
   /** Recounts the entries of these sources after something other than a sync held or admitted versions. */
@@ -129,21 +134,6 @@ export class SourceStates {
        where y.source_id = n.source_id and y.counts ? 'held'`,
       [sources.map(({ sourceId }) => sourceId), sources.map(({ held }) => held)],
     );
-  }
-
-  /**
-   * Ends a run that found unchanged content.
-   *
-   * @returns false if the lease was lost.
-   */
-  async completeUnchanged(
-    manager: EntityManager,
-    owner: string,
-    sourceId: number,
-    nextInMs: number,
-    fetchState: object,
-  ): Promise<boolean> {
-    return this.writeIfHeld(manager, owner, sourceId, { ...completed(nextInMs), fetchState });
   }
 
   /**
@@ -233,14 +223,5 @@ function ended(nextInMs: number): NewState {
     nextRunAt: () => nextRunAt(nextInMs),
     leaseOwner: null,
     leaseUntil: null,
-  };
-}
-
-function completed(nextInMs: number): NewState {
-  return {
-    ...ended(nextInMs),
-    ...{ status: 'complete', attempts: 0, error: null },
-    lastSuccessAt: () => 'now()',
-    requestedAt: () => OPEN_REQUEST,
   };
 }

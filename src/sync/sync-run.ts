@@ -116,7 +116,7 @@ export class SyncRun {
       const fetchState = { rules: kept?.isFull ? CONTENT_FULL : rules, state: read.state };
       if (read.kind === 'unchanged') {
         const { manager } = this.dataSource;
-        if (!(await this.states.completeUnchanged(manager, owner, source.id, source.intervalMs, fetchState)))
+        if (!(await this.states.complete(manager, owner, source.id, source.intervalMs, { fetchState })))
           return this.superseded(source);
         this.logger.debug({ source: source.name }, 'Source is unchanged');
         return 'unchanged';
