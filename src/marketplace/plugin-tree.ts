@@ -4,6 +4,7 @@ import { parseShallow } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 import { smallestWithin } from '../limits/smallest-within.js';
 import type { EntryWithContent, EntryWithFiles, EntryFile } from '../content/entries-with-content.queries.js';
+import { MANIFESTS } from '../members/read-members.js';
 import {
   CLAUDE_FILE,
   hasPath,
@@ -45,15 +46,6 @@ export function pluginsOf<Entry extends EntryWithContent>(entries: readonly Entr
     .sort((one, other) => (one.pluginName < other.pluginName ? -1 : 1));
 }
 
-/** Paths where clients look for a plugin's manifest, in lower case. */
-const MANIFESTS: ReadonlySet<string> = new Set([
-  '.claude-plugin/plugin.json',
-  '.codex-plugin/plugin.json',
-  '.cursor-plugin/plugin.json',
-  '.github/plugin/plugin.json',
-  '.plugin/plugin.json',
-  'plugin.json',
-]);
 /** Every plugin has these. All clients but Cursor read the first. */
 const REQUIRED = ['.claude-plugin/plugin.json', '.cursor-plugin/plugin.json'];
 /** The manifest of Agent Plugins 1.0. */
@@ -99,7 +91,7 @@ export interface PluginTexts {
 }
 
 function isManifest({ path }: EntryFile): boolean {
-  return MANIFESTS.has(path.toLowerCase());
+  return MANIFESTS.includes(path.toLowerCase());
 }
 
 /**

@@ -15,8 +15,8 @@ export interface MemberFile {
   readonly bytes: number;
 }
 
-/** Paths where clients look for a manifest. */
-const MANIFESTS = [
+/** Paths where clients look for a manifest, in lower case. */
+export const MANIFESTS = [
   '.claude-plugin/plugin.json',
   '.codex-plugin/plugin.json',
   '.cursor-plugin/plugin.json',
