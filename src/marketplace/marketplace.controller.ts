@@ -97,7 +97,7 @@ export class RepositoryController {
   ): Promise<void> {
     // A client that sends no service requests the repository's files directly.
     if (service !== 'git-upload-pack') throw new ApiError('route_not_found');
-    await this.uploadPack.send(access, { kind: 'advertisement' }, request.header('git-protocol'), response);
+    await this.uploadPack.send(access, null, request.header('git-protocol'), response);
   }
 
   @Route('POST', 'git-upload-pack', {
@@ -115,6 +115,6 @@ export class RepositoryController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    await this.uploadPack.send(access, { kind: 'command', body }, request.header('git-protocol'), response);
+    await this.uploadPack.send(access, body, request.header('git-protocol'), response);
   }
 }

@@ -25,11 +25,6 @@ export const UPLOAD_PACK_REQUEST = 'application/x-git-upload-pack-request';
 const RESULT = 'application/x-git-upload-pack-result';
 const ADVERTISEMENT = 'application/x-git-upload-pack-advertisement';
 
-/** What a client asks of `git upload-pack`: its references and features, or a command. */
-export type UploadPackRequest =
-  | { readonly kind: 'advertisement' }
-  | { readonly kind: 'command'; readonly body: Buffer };
-
 /** Runs `git upload-pack` on the repository of the caller's view. Each request determines the view again. */
 @Injectable()
 export class UploadPack {
@@ -45,12 +40,13 @@ export class UploadPack {
   /**
    * Sends Git's response; the promise resolves when the response begins.
    *
-   * @param protocol The request's `Git-Protocol` header.
+   * @param command the client's command; null if it asks for references and features.
+   * @param protocol the request's `Git-Protocol` header.
    * @throws ApiError as `MarketplaceService.repository`; 429 `too_many_requests`.
    */
   async send(
     access: VerifiedAccess,
-    request: UploadPackRequest,
+    command: Buffer | null,
     protocol: string | undefined,
     response: Response,
   ): Promise<void> {
@@ -65,17 +61,17 @@ export class UploadPack {
       ended.push(release);
       const version = /(?:^|:)version=([12])(?:$|:)/.exec(protocol ?? '')?.[1];
       response.setHeader('Cache-Control', 'no-store');
-      response.setHeader('Content-Type', request.kind === 'command' ? RESULT : ADVERTISEMENT);
+      response.setHeader('Content-Type', command ? RESULT : ADVERTISEMENT);
       const timeout = AbortSignal.timeout(MAX_ANSWER_MS);
       const gone = AbortSignal.any([left, deleted, timeout]);
       ended.push(await this.permit(key, access.client.abortSignal()));
       const args = ['upload-pack', '--strict', '--stateless-rpc'];
-      if (request.kind === 'advertisement') args.push('--advertise-refs');
+      if (!command) args.push('--advertise-refs');
       const git = await startLocalGit(directory, [...args, '.'], gone, version && `version=${version}`);
       git.stderr.resume();
-      git.stdin.end(request.kind === 'command' ? request.body : undefined);
+      git.stdin.end(command ?? undefined);
       git.code.then(end, end);
-      const chunks = this.whileAdmitted(access, answerOf(git, request, version), foundAt);
+      const chunks = this.whileAdmitted(access, answerOf(git, command === null && version !== '2'), foundAt);
       void sendChunks(response, { chunks, gone });
     } catch (error) {
       end();
@@ -108,14 +104,14 @@ export class UploadPack {
 
 const SERVICE_LINE = '# service=git-upload-pack\n';
 
-/** Streams Git's response. */
-async function* answerOf(
-  git: GitProcess,
-  { kind }: UploadPackRequest,
-  version: string | undefined,
-): AsyncGenerator<Buffer> {
-  // gitprotocol-http: before version 2, the advertisement begins with the name of the service.
-  if (kind === 'advertisement' && version !== '2')
+/**
+ * Streams Git's response.
+ *
+ * @param namesService whether it begins with the name of the service, as an advertisement before version 2 does
+ *   (gitprotocol-http).
+ */
+async function* answerOf(git: GitProcess, namesService: boolean): AsyncGenerator<Buffer> {
+  if (namesService)
     yield Buffer.from(`${(SERVICE_LINE.length + 4).toString(16).padStart(4, '0')}${SERVICE_LINE}0000`);
   yield* git.stdout as AsyncIterable<Buffer>;
   // Git reports refusals, such as for missing objects, in its output, and exits with 128.
