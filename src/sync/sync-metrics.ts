@@ -82,7 +82,22 @@ export class SyncMetrics {
   }
 }
 
-type SourceGauge = Gauge<'source' | 'kind'>;
+/** The gauges of each source: their names and help texts. */
+const SOURCE_GAUGES = {
+  lastSuccess: [
+    'registry_source_last_success_timestamp_seconds',
+    'When the entries were last known to match the source',
+  ],
+  failures: ['registry_source_failures', 'Consecutive failed syncs of the source'],
+  interval: ['registry_source_interval_seconds', 'How often the source is synced'],
+  entries: ['registry_source_entries', 'Versions in the source'],
+  skipped: ['registry_source_skipped_entries', 'Invalid versions of the source, which are skipped'],
+  held: ['registry_admission_held_items', 'Versions and changes that admission holds'],
+  due: ['registry_admission_due_items', 'Held versions that are due'],
+  oldest: ['registry_admission_oldest_age_seconds', 'Age of the oldest held item that needs a decision'],
+} as const;
+
+type SourceFigure = keyof typeof SOURCE_GAUGES;
 
 /**
  * Metrics about sources. Each scrape reads them from the database, so every replica reports all sources and the metrics
@@ -90,53 +105,26 @@ type SourceGauge = Gauge<'source' | 'kind'>;
  */
 @Injectable()
 export class SourceMetrics {
-  private readonly lastSuccess: SourceGauge;
-  private readonly failures: SourceGauge;
-  private readonly interval: SourceGauge;
-  private readonly entries: SourceGauge;
-  private readonly skipped: SourceGauge;
+  private readonly gauges: ReadonlyMap<string, Gauge<'source' | 'kind'>>;
   private readonly sources: Gauge<'kind' | 'status'>;
-  private readonly held: SourceGauge;
-  private readonly due: SourceGauge;
-  private readonly oldest: SourceGauge;
 
   constructor(
     metrics: Metrics,
     private readonly queries: SyncQueries,
   ) {
-    const { register } = metrics;
-    // All processes would read the same figures from the database.
-    const ofSource = (name: string, help: string): SourceGauge =>
-      new Gauge({
-        name: `registry_source_${name}`,
-        help,
-        labelNames: ['source', 'kind'],
-        registers: [register],
-      });
-    this.lastSuccess = ofSource(
-      'last_success_timestamp_seconds',
-      'When the entries were last known to match the source',
+    const registers = [metrics.register];
+    this.gauges = new Map(
+      Object.entries(SOURCE_GAUGES).map(
+        ([figure, [name, help]]) =>
+          [figure, new Gauge({ name, help, labelNames: ['source', 'kind'], registers })] as const,
+      ),
     );
-    this.failures = ofSource('failures', 'Consecutive failed syncs of the source');
-    this.interval = ofSource('interval_seconds', 'How often the source is synced');
-    this.entries = ofSource('entries', 'Versions in the source');
-    this.skipped = ofSource('skipped_entries', 'Invalid versions of the source, which are skipped');
     this.sources = new Gauge({
       name: 'registry_sources',
       help: 'Sources by sync status',
       labelNames: ['kind', 'status'],
-      registers: [register],
+      registers,
     });
-    const ofAdmission = (name: string, help: string): SourceGauge =>
-      new Gauge({
-        name: `registry_admission_${name}`,
-        help,
-        labelNames: ['source', 'kind'],
-        registers: [register],
-      });
-    this.held = ofAdmission('held_items', 'Versions and changes that admission holds');
-    this.due = ofAdmission('due_items', 'Held versions that are due');
-    this.oldest = ofAdmission('oldest_age_seconds', 'Age of the oldest held item that needs a decision');
     metrics.refreshWithin(
       () => this.read(),
       () => this.reset(),
@@ -146,22 +134,22 @@ export class SourceMetrics {
   private async read(): Promise<void> {
     const [sources, admission] = await Promise.all([this.queries.figures(), this.queries.heldFigures()]);
     this.reset();
-    for (const { source, kind, ...figures } of admission)
-      for (const figure of ['held', 'due', 'oldest'] as const)
-        this[figure].set({ source, kind }, figures[figure]);
+    for (const { source, kind, ...figures } of admission) this.set({ source, kind }, figures);
     for (const { source, kind, status, ...figures } of sources) {
       this.sources.inc({ kind, status });
-      this.failures.set({ source, kind }, figures.failures);
-      for (const figure of ['lastSuccess', 'interval', 'entries', 'skipped'] as const) {
-        const value = figures[figure];
-        if (value !== null) this[figure].set({ source, kind }, value);
-      }
+      this.set({ source, kind }, figures);
     }
   }
 
+  private set(
+    labels: { readonly source: string; readonly kind: string },
+    figures: { readonly [figure in SourceFigure]?: number | null },
+  ): void {
+    for (const [figure, value] of Object.entries(figures))
+      if (typeof value === 'number') this.gauges.get(figure)?.set(labels, value);
+  }
+
   private reset(): void {
-    const { lastSuccess, failures, interval, entries, skipped, sources, held, due, oldest } = this;
-    for (const gauge of [lastSuccess, failures, interval, entries, skipped, sources, held, due, oldest])
-      gauge.reset();
+    for (const gauge of [...this.gauges.values(), this.sources]) gauge.reset();
   }
 }
