@@ -19,11 +19,12 @@ import { matchingBlocks } from './block-rule.js';
 import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
 import { dueAtOf } from './curation-rules.js';
 import { countHeld, setReasons } from './held-items.queries.js';
+import { itemEvent } from './item-event.js';
 import { PUBLISHER_KEY } from './reviewers.js';
 import { globPattern } from './seen-items.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
 import type { ConsideredBlocks } from './synced-content.js';
-import { type HoldReason, shownReasons } from './verdict.js';
+import type { HoldReason } from './verdict.js';
 
 /** Maximum rows per read, without and with documents of up to 1 MiB, and maximum rows moved by one statement. */
 const ROWS_PER_READ = 1_000;
@@ -304,24 +305,10 @@ export class BlockSweep {
     await this.audit.writeItems(
       manager,
       SYNC_ACTOR,
-      recorded.map((item) => ({
-        action,
-        target: {
-          type: item.type,
-          name: item.name,
-          version: item.version,
-          source: nameOf.get(item.sourceId) ?? '',
-        },
-        // Only super-admins see blocks and the versions they hold.
-        role: 'superAdmin' as const,
-        claims: [],
-        change: {
-          after: {
-            sha256: item.digest.toString('hex'),
-            ...('reason' in item ? { reasons: shownReasons([item.reason]) } : {}),
-          },
-        },
-      })),
+      recorded.map((item) => {
+        const source = { name: nameOf.get(item.sourceId) ?? '' };
+        return itemEvent(action, item, source, null, 'reason' in item ? [item.reason] : undefined);
+      }),
     );
   }
 }

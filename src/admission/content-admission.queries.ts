@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type EntityManager, IsNull, Raw } from 'typeorm';
 import { SYNC_ACTOR } from '../audit/audit-event.js';
-import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
+import { AuditTrail } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
 import type { AdmissionConfig } from '../config/config.js';
 import { transactionTime } from '../database/locks.js';
@@ -23,8 +23,9 @@ import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
 import { curateContent } from './curation-rules.js';
 import { membersOfVersions } from './held-content.queries.js';
 import { countHeld, setReasons } from './held-items.queries.js';
+import { itemEvent } from './item-event.js';
 import { type ReviewRule, reviewReason, reviewRuleOf } from './reviewers.js';
-import { contentStored, type HoldReason, shownReasons } from './verdict.js';
+import { contentStored, type HoldReason } from './verdict.js';
 
 /** How long a refresh waits for a source that is being written; changes to blocks wait as long. */
 const PATIENCE = '1s';
@@ -184,16 +185,10 @@ export class ContentAdmission {
   ): Promise<void> {
     if (reasons.length === 0) return;
     await this.sweep.hold(manager, [{ ...version, reasons }], isBlocked);
-    const { type, name, source, sourceId, kind, digest, claims } = version;
-    const event: ChangeEvent = {
-      action: 'admission.hold',
-      target: { type, name, version: version.version, source },
-      // Only super-admins see blocks and the versions they hold.
-      ...(isBlocked ? { role: 'superAdmin' } : kind === MANAGED_KIND ? {} : { role: 'manageSources' }),
-      claims: isBlocked ? [] : [claims],
-      change: { after: { sha256: digest.toString('hex'), reasons: shownReasons(reasons) } },
-    };
-    await this.audit.writeItems(manager, SYNC_ACTOR, [event]);
+    const { source, sourceId, kind, claims } = version;
+    await this.audit.writeItems(manager, SYNC_ACTOR, [
+      itemEvent('admission.hold', version, { name: source, kind }, isBlocked ? null : claims, reasons),
+    ]);
     await this.states.recount(manager, await countHeld(manager, [sourceId]));
   }
 

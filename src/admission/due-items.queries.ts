@@ -25,6 +25,7 @@ import { curate, readsContents, withReasons } from './curation-rules.js';
 import { queueHeldContent } from './held-content.queries.js';
 import { ASKED, countHeld, setReasons } from './held-items.queries.js';
 import { claimSetOf } from './item-decisions.queries.js';
+import { itemEvent } from './item-event.js';
 import { knownNames } from './synced-source.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
 import { CONTENT_MISSING } from './verdict.js';
@@ -154,10 +155,9 @@ export class DueItems extends Polling {
     await this.audit.writeItems(
       manager,
       SYNC_ACTOR,
-      due.slice(0, MAX_ITEM_EVENTS).map((item) => ({
-        ...admission(source, item),
-        role: 'manageSources' as const,
-      })),
+      due
+        .slice(0, MAX_ITEM_EVENTS)
+        .map((item) => itemEvent('admission.admit', item, source, item.claims ?? source.claims)),
     );
     await this.states.recount(manager, await countHeld(manager, [sourceId]));
     await this.sweep.settle(manager, [sourceId], blocks);
@@ -209,21 +209,11 @@ export class DueItems extends Polling {
     await this.admitted.admit(manager, sourceId, [id]);
     const claimSetId = await claimSetOf(manager, sourceId, item);
     if (claimSetId !== undefined) await this.limit.check(manager, sourceId, claimSetId);
-    await this.audit.writeItems(manager, SYNC_ACTOR, [admission(source, item)]);
+    await this.audit.writeItems(manager, SYNC_ACTOR, [
+      itemEvent('admission.admit', item, source, item.claims ?? source.claims),
+    ]);
     return true;
   }
 }
 
 type AdmittedVersion = Pick<DueItem, 'type' | 'name' | 'version' | 'digest' | 'claims'>;
-
-function admission(
-  source: Pick<Source, 'name' | 'claims'>,
-  { type, name, version, digest, claims }: AdmittedVersion,
-) {
-  return {
-    action: 'admission.admit' as const,
-    target: { type, name, version, source: source.name },
-    claims: [claims ?? source.claims],
-    change: { after: { sha256: digest.toString('hex') } },
-  };
-}

@@ -31,6 +31,7 @@ import {
   updateItems,
 } from './held-items.queries.js';
 import { readsContents } from './curation-rules.js';
+import { itemEvent } from './item-event.js';
 import { keepContent, membersOfVersions } from './held-content.queries.js';
 import { REWRITTEN, rewriteDocument } from './rewrite.js';
 import {
@@ -51,7 +52,7 @@ import { insertQuestions } from './webhook-questions.queries.js';
 import { transactionTime } from '../database/locks.js';
 import type { StoredVersion } from '../entry-store/entry.entity.js';
 import type { AdmittedContent, ConsideredBlocks, SyncedContent } from './synced-content.js';
-import { type HoldReason, shownReasons } from './verdict.js';
+import type { HoldReason } from './verdict.js';
 
 /** Maximum audit events of one sync or block about single items; its own event has the totals. */
 export const MAX_ITEM_EVENTS = 1_000;
@@ -132,7 +133,7 @@ export class SyncedAdmission {
   private async writeItems(
     manager: EntityManager,
     sourceId: number,
-    { name, claims }: SyncedSource,
+    source: SyncedSource,
     { inserted, updated, admitted, deleted }: ItemChanges,
     now: Date,
   ): Promise<void> {
@@ -144,27 +145,13 @@ export class SyncedAdmission {
       admitted.map(({ id }) => id),
       now,
     );
-    const event = (
-      action: 'admission.hold' | 'admission.admit',
-      one: VersionName,
-      sha256: Buffer,
-      after: object,
-    ) => ({
-      action,
-      target: { type: one.type, name: one.name, version: one.version, source: name },
-      role: 'manageSources' as const,
-      claims: [claims],
-      change: { after: { sha256: sha256.toString('hex'), ...after } },
-    });
     await this.audit.writeItems(manager, SYNC_ACTOR, [
       ...inserted
         .slice(0, MAX_ITEM_EVENTS)
-        .map(({ version, reasons }) =>
-          event('admission.hold', version, version.digest, { reasons: shownReasons(reasons) }),
-        ),
+        .map(({ version, reasons }) => itemEvent('admission.hold', version, source, source.claims, reasons)),
       ...admitted
         .slice(0, MAX_ITEM_EVENTS)
-        .map((version) => event('admission.admit', version, version.digest, {})),
+        .map((version) => itemEvent('admission.admit', version, source, source.claims)),
     ]);
   }
 }

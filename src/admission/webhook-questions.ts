@@ -1,13 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ADMISSION_ACTOR } from '../audit/audit-event.js';
-import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
+import { AuditTrail } from '../audit/audit-trail.js';
 import type { AdmissionWebhookConfig } from '../config/config.js';
 import { transactionTime, waitForLocks } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
 import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
-import { MANAGED_KIND } from '../source-kinds/kinds.js';
-import type { Source } from '../sources/source.entity.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { lockSource } from '../sources/sources.repository.js';
 import {
@@ -20,7 +18,8 @@ import {
 import { DueItems } from './due-items.queries.js';
 import { countHeld, setReasons } from './held-items.queries.js';
 import { endItem } from './item-decisions.queries.js';
-import { type HoldReason, shownReasons } from './verdict.js';
+import { itemEvent } from './item-event.js';
+import type { HoldReason } from './verdict.js';
 import {
   type AnsweredItem,
   askedVersion,
@@ -164,7 +163,9 @@ export class WebhookQuestions extends Polling {
     await this.audit.writeItems(
       manager,
       ADMISSION_ACTOR,
-      [...rejected].map((item) => rejection(source, item, changed.get(item) ?? [])),
+      [...rejected].map((item) =>
+        itemEvent('admission.reject', item, source, item.claims ?? source.claims, changed.get(item) ?? []),
+      ),
     );
     return true;
   }
@@ -173,18 +174,4 @@ export class WebhookQuestions extends Polling {
 /** The reason of an item that nothing holds anymore: DueItems applies the current settings and admits it. */
 function admittedAt(now: Date): HoldReason {
   return { policy: 'webhook', message: 'The webhooks admitted this version', dueAt: now.toISOString() };
-}
-
-function rejection(
-  { name: source, kind, claims: sourceClaims }: Source,
-  { type, name, version, claims, digest }: AnsweredItem,
-  reasons: readonly HoldReason[],
-): ChangeEvent {
-  return {
-    action: 'admission.reject',
-    target: { type, name, version, source },
-    ...(kind === MANAGED_KIND ? {} : { role: 'manageSources' as const }),
-    claims: [claims ?? sourceClaims],
-    change: { after: { sha256: digest.toString('hex'), reasons: shownReasons(reasons) } },
-  };
 }
