@@ -18,10 +18,8 @@ const LONGEST_RETRY_AFTER_MS = 24 * 60 * 60_000;
 /** How long messages about a view are sent before the view is read again. */
 const VIEW_MS = 1_000;
 
-/** Messages that the receiver has not all confirmed. */
-interface PendingPage {
-  readonly config: WebhookConfig;
-  readonly generation: number;
+/** The messages of one round. */
+interface MessagePage {
   readonly messages: readonly Message[];
   /** See ViewMessages. */
   readonly compared?: Comparison | undefined;
@@ -31,7 +29,6 @@ interface PendingPage {
   readonly next: TrailPlace;
   /** Time on the `performance.now()` clock. */
   readonly readAt: number;
-  readonly failures: Map<Message, number>;
 }
 
 export interface WebhookDeliveryOptions {
@@ -55,11 +52,9 @@ export interface WebhookDeliveryOptions {
  */
 export class WebhookDelivery {
   private readonly http: HttpClient;
-  private page: PendingPage | undefined;
   private view: FollowedView | undefined;
-  /** IDs of delivered messages that follow an undelivered one. */
-  private deliveredAhead = new Set<string>();
-
+  /** IDs of messages that were delivered from a place that is not yet past them, and its generation. */
+  private ahead = { generation: 0, ids: new Set<string>() };
   /** Ends with the current round; undefined between rounds. */
   private current: Promise<void> | undefined;
 
@@ -78,22 +73,19 @@ export class WebhookDelivery {
     await this.http.close();
   }
 
-  /** Returns whether the next round needs a page of the trail or only data in memory; null if no round is due. */
-  needs(config: WebhookConfig, held: HeldWebhook): 'page' | 'nothing' | null {
-    if (held.isPaused || held.waitMs > 0) return null;
+  /** Whether to begin a round. */
+  isDue(config: WebhookConfig, held: HeldWebhook): boolean {
+    if (held.isPaused || held.waitMs > 0) return false;
     if (this.view?.as !== config.as) this.view = config.as ? follow(config.as) : undefined;
-    if (this.page?.generation === held.generation && this.page.config === config) return 'nothing';
-    this.page = undefined;
-    const isOutdated = this.view !== undefined && this.options.views.isOutdated(this.view);
-    return held.isBehind || isOutdated ? 'page' : null;
+    return held.isBehind || (this.view !== undefined && this.options.views.isOutdated(this.view));
   }
 
   /**
-   * Begins to send a page of the trail, or the rest of the last one.
+   * Begins to send a page of the trail.
    *
    * @throws any error of the database.
    */
-  begin(config: WebhookConfig, held: HeldWebhook, trail: TrailPage | undefined): Promise<void> {
+  begin(config: WebhookConfig, held: HeldWebhook, trail: TrailPage): Promise<void> {
     this.current = this.until(this.round(config, held, trail));
     return this.current;
   }
@@ -102,16 +94,15 @@ export class WebhookDelivery {
     return ended.finally(() => (this.current = undefined));
   }
 
-  private async round(config: WebhookConfig, held: HeldWebhook, trail: TrailPage | undefined): Promise<void> {
-    if (trail) this.page = await this.pageOf(config, held, trail);
-    if (this.page) await this.deliver(this.page, held);
+  private async round(config: WebhookConfig, held: HeldWebhook, trail: TrailPage): Promise<void> {
+    await this.deliver(await this.pageOf(config, held, trail), config, held);
   }
 
   private async pageOf(
     config: WebhookConfig,
     held: HeldWebhook,
     { events, next }: TrailPage,
-  ): Promise<PendingPage> {
+  ): Promise<MessagePage> {
     const actions = actionsOf(config);
     const wants = (action: string) => actions?.some((one) => one === action) ?? true;
     const { messages, compared } = this.view
@@ -119,16 +110,17 @@ export class WebhookDelivery {
       : { messages: events.filter(({ action }) => wants(action)).map(messageOf) };
     const { past, since, until, after, latest } = held;
     const place = { past, since, until, after, latest };
+    const isAhead = ({ id }: Message) => this.ahead.generation === held.generation && this.ahead.ids.has(id);
     return {
-      ...{ config, generation: held.generation, failures: new Map(), readAt: performance.now(), place },
-      ...{ messages, compared, next: compared ? place : next },
-      delivered: new Set(messages.filter((message) => this.deliveredAhead.has(message.id))),
+      ...{ readAt: performance.now(), place, messages, compared, next: compared ? place : next },
+      delivered: new Set(messages.filter(isAhead)),
     };
   }
 
-  /** Sends the rest of a page and saves the progress. */
-  private async deliver(page: PendingPage, held: HeldWebhook): Promise<void> {
-    const { config, generation, messages, delivered } = page;
+  /** Sends a page and saves the progress. */
+  private async deliver(page: MessagePage, config: WebhookConfig, held: HeldWebhook): Promise<void> {
+    const { messages, delivered } = page;
+    const { generation } = held;
     const { signal, metrics } = this.options;
     const attempts: DeliveryAttempt[] = [];
     const left = messages.filter((message) => !delivered.has(message));
@@ -141,13 +133,11 @@ export class WebhookDelivery {
       const failed = await this.send(message, config);
       if (signal.aborted && failed) return false;
       metrics.attempted(config.name, failed ? 'failed' : 'delivered');
-      const count = (page.failures.get(message) ?? 0) + 1;
-      attempts.push({ id: message.id, type: message.type, attempts: count, error: failed?.error });
+      attempts.push({ id: message.id, type: message.type, error: failed?.error });
       if (!failed) {
         delivered.add(message);
         known.push(message);
       } else {
-        page.failures.set(message, count);
         const backOff = backOffMs(held.attempts + 1, WEBHOOK_BACK_OFF);
         failure ??= { ...failed, backOffMs: backOff, retryForMs: config.retryForMs };
       }
@@ -164,6 +154,7 @@ export class WebhookDelivery {
     if (!failure) await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
     const undelivered = messages.find((message) => !delivered.has(message));
     const hasDelivered = attempts.some(({ error }) => error === undefined);
+    this.ahead = { generation, ids: new Set([...delivered].map(({ id }) => id)) };
     const isSaved = await this.options.save({
       ...{ id: held.id, generation, attempts, failure, hasDelivered },
       place: undelivered ? placeBefore(page, undelivered) : page.next,
@@ -172,9 +163,9 @@ export class WebhookDelivery {
       added: entriesOf(known, 'entry.added'),
       removed: entriesOf(known, 'entry.removed'),
     });
-    if (this.view && page.compared && !undelivered && isSaved) this.view.compared = page.compared;
-    if (!undelivered || !isSaved || this.view) this.page = undefined;
-    this.deliveredAhead = new Set(undelivered && isSaved ? [...delivered].map((message) => message.id) : []);
+    if (undelivered) return;
+    this.ahead.ids.clear();
+    if (this.view && page.compared && isSaved) this.view.compared = page.compared;
   }
 
   private async send(
@@ -225,7 +216,7 @@ function inOrder(messages: readonly Message[]): Message[][] {
 }
 
 /** Returns the place from which all undelivered events are read again. */
-function placeBefore({ messages, compared, place }: PendingPage, undelivered: Message): TrailPlace {
+function placeBefore({ messages, compared, place }: MessagePage, undelivered: Message): TrailPlace {
   if (compared) return place;
   // An event may cause several messages about a view.
   const before = messages

@@ -157,10 +157,7 @@ export class WebhookScheduler implements OnApplicationBootstrap, OnApplicationSh
     }
     const atPlace = new Map<string, [Due, ...Due[]]>();
     for (const due of this.due(states)) {
-      if (busy.has(due.delivery)) continue;
-      const needs = due.delivery.needs(due.config, due.held);
-      if (needs === 'nothing') this.beginRound(due, undefined);
-      if (needs !== 'page') continue;
+      if (busy.has(due.delivery) || !due.delivery.isDue(due.config, due.held)) continue;
       const { past, since, until, after, latest, configuredIn } = due.held;
       const place = JSON.stringify([past, since, until, after, latest, configuredIn]);
       const others = atPlace.get(place);
@@ -193,7 +190,7 @@ export class WebhookScheduler implements OnApplicationBootstrap, OnApplicationSh
     return due;
   }
 
-  private beginRound({ delivery, config, held }: Due, page: TrailPage | undefined): void {
+  private beginRound({ delivery, config, held }: Due, page: TrailPage): void {
     delivery.begin(config, held, page).then(
       () => this.wake(),
       (error: unknown) => {

@@ -21,8 +21,6 @@ const MAX_DELIVERIES = 1_000;
 export interface DeliveryAttempt {
   readonly id: string;
   readonly type: string;
-  /** Including this one. */
-  readonly attempts: number;
   /** Undefined if it was delivered. */
   readonly error?: string | undefined;
 }
@@ -109,22 +107,21 @@ export class WebhookStates {
   }
 }
 
-/** Records attempts. A message may be attempted twice in a round: only the last attempt counts. */
+/** Records attempts; counts those since the last delivery of a message. */
 export async function recordAttempts(
   manager: EntityManager,
   rounds: readonly { readonly id: number; readonly attempts: readonly DeliveryAttempt[] }[],
 ): Promise<void> {
-  const rows = rounds.flatMap(({ id: webhook, attempts }) => {
-    const last = new Map(attempts.map((attempt) => [attempt.id, { webhook, ...attempt }]));
-    return [...last.values()];
-  });
+  const rows = rounds.flatMap(({ id: webhook, attempts }) =>
+    attempts.map((attempt) => ({ webhook, ...attempt })),
+  );
   if (rows.length === 0) return;
   await manager.query(
-    `insert into webhook_delivery (webhook_id, id, type, status, attempts, at, error)
-     select a.webhook, a.id, a.type, case when a.error is null then 'delivered' else 'failed' end, a.attempts, now(), a.error
-     from jsonb_to_recordset($1) as a(webhook int, id text, type text, attempts int, error text)
-     on conflict (webhook_id, id) do update
-       set status = excluded.status, attempts = excluded.attempts, at = excluded.at, error = excluded.error`,
+    `insert into webhook_delivery as d (webhook_id, id, type, status, attempts, at, error)
+     select a.webhook, a.id, a.type, case when a.error is null then 'delivered' else 'failed' end, 1, now(), a.error
+     from jsonb_to_recordset($1) as a(webhook int, id text, type text, error text)
+     on conflict (webhook_id, id) do update set status = excluded.status, at = excluded.at, error = excluded.error,
+       attempts = case when d.status = 'failed' then d.attempts else 0 end + 1`,
     [JSON.stringify(rows)],
   );
 }
