@@ -10,6 +10,7 @@ import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views
 import { FRESHNESS } from '../visibility/freshness.queries.js';
 import { type CheckedRow, readCurrent, CHANGES_TOO_FAST } from '../visibility/freshness.queries.js';
 import { isVisibleAmongMany, rankedBy } from '../visibility/visible-entries.queries.js';
+import type { ContentTreeFile } from './content-tree.js';
 
 /** The latest version of a plugin or skill, with its content. */
 export interface ContentVersion extends Pick<EntryWithContent, 'type' | 'name' | 'version'> {
@@ -132,10 +133,10 @@ export class EntriesWithContent {
   }
 
   private async filesOf(listed: readonly DescribedVersion[]): Promise<EntryWithFiles[]> {
-    const files = await this.prepared.query<(EntryFile & { tree: string })[]>(FILES, [
+    const files = await this.prepared.query<(ContentTreeFile & { tree: string })[]>(FILES, [
       listed.map(({ tree }) => tree),
     ]);
-    const trees = new Map<string, EntryFile[]>();
+    const trees = new Map<string, ContentTreeFile[]>();
     for (const { tree, ...file } of files) {
       const list = trees.get(tree);
       if (list) list.push(file);
@@ -149,16 +150,6 @@ export class EntriesWithContent {
   }
 }
 
-/** A file of a version's content. */
-export interface EntryFile {
-  /** Relative, with `/` as separator. */
-  readonly path: string;
-  /** SHA-256 of the bytes. */
-  readonly digest: string;
-  readonly bytes: number;
-  readonly executable: boolean;
-}
-
 /** A plugin or skill whose latest version has content. */
 export interface EntryWithContent {
   readonly type: 'plugin' | 'skill';
@@ -169,5 +160,5 @@ export interface EntryWithContent {
 }
 
 export interface EntryWithFiles extends EntryWithContent {
-  readonly files: readonly EntryFile[];
+  readonly files: readonly ContentTreeFile[];
 }

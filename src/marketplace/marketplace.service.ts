@@ -18,7 +18,7 @@ import {
 } from '../client-config/marketplace-settings.js';
 import { authenticationConfig } from '../config/slices.js';
 import { ContentStore, type Turn } from '../content/content-store.queries.js';
-import { sortFiles, treeSummaryOf } from '../content/content-tree.js';
+import { type ContentTreeFile, sortFiles, treeSummaryOf } from '../content/content-tree.js';
 import { StreamedZip, zipOf } from '../content/content-zip.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
 import { pluginNameOf } from '../documents/plugin-name.js';
@@ -52,7 +52,6 @@ import {
   type ContentVersion,
   type DescribedVersion,
   EntriesWithContent,
-  type EntryFile,
 } from '../content/entries-with-content.queries.js';
 
 /** Paths below the registry's path: the repository, and the plugins as zip files. */
@@ -279,7 +278,7 @@ export class MarketplaceService {
     return { manifests, servers };
   }
 
-  private async textsOf(files: readonly EntryFile[], maxBytes: number): Promise<Map<string, string>> {
+  private async textsOf(files: readonly ContentTreeFile[], maxBytes: number): Promise<Map<string, string>> {
     const texts = new Map<string, string>();
     for (const digest of withinBytes(files, maxBytes))
       texts.set(digest, await text(this.content.read(digest)));

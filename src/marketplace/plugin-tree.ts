@@ -3,7 +3,8 @@ import { pluginNameOf } from '../documents/plugin-name.js';
 import { parseShallow } from '../json/json-text.js';
 import { isObject } from '../json/json-values.js';
 import { smallestWithin } from '../limits/smallest-within.js';
-import type { EntryWithContent, EntryWithFiles, EntryFile } from '../content/entries-with-content.queries.js';
+import type { ContentTreeFile } from '../content/content-tree.js';
+import type { EntryWithContent, EntryWithFiles } from '../content/entries-with-content.queries.js';
 import { MANIFESTS } from '../members/read-members.js';
 import {
   CLAUDE_FILE,
@@ -55,14 +56,14 @@ const MAX_MANIFEST_BYTES = 256 * 1_024;
 const MAX_MANIFEST_DEPTH = 100;
 
 /** Returns the manifests whose text `marketplaceTree` needs. */
-export function manifestsIn(plugins: readonly MarketplacePlugin[]): EntryFile[] {
+export function manifestsIn(plugins: readonly MarketplacePlugin[]): ContentTreeFile[] {
   return plugins.flatMap(({ type, files }) =>
     files.filter((file) => type === 'plugin' && isManifest(file) && file.bytes <= MAX_MANIFEST_BYTES),
   );
 }
 
 /** Returns the servers files whose text `marketplaceTree` needs: those of plugins that have only one of the two. */
-export function serversFilesIn(plugins: readonly MarketplacePlugin[]): EntryFile[] {
+export function serversFilesIn(plugins: readonly MarketplacePlugin[]): ContentTreeFile[] {
   return plugins.flatMap(({ type, files }) => {
     const file = type === 'plugin' ? onlyServersFile(files) : undefined;
     return file && file.bytes <= MAX_SERVERS_FILE_BYTES ? [file] : [];
@@ -76,7 +77,7 @@ export function serversFilesIn(plugins: readonly MarketplacePlugin[]): EntryFile
  * @param files those of all plugins, in order; identical files count once for each plugin, because each appears in the
  *   repository.
  */
-export function withinBytes(files: readonly EntryFile[], maxBytes: number): string[] {
+export function withinBytes(files: readonly ContentTreeFile[], maxBytes: number): string[] {
   const totals = new Map<string, number>();
   for (const { digest, bytes } of files) totals.set(digest, (totals.get(digest) ?? 0) + bytes);
   return smallestWithin([...totals], maxBytes, ([, bytes]) => bytes).map(([digest]) => digest);
@@ -90,7 +91,7 @@ export interface PluginTexts {
   readonly servers: ReadonlyMap<string, string>;
 }
 
-function isManifest({ path }: EntryFile): boolean {
+function isManifest({ path }: ContentTreeFile): boolean {
   return MANIFESTS.includes(path.toLowerCase());
 }
 
@@ -201,7 +202,7 @@ export function filesOf(plugin: MarketplacePlugin, texts: PluginTexts): Reposito
     written.set(PORTABLE_MANIFEST, textOf(portableManifestOf(plugin)));
   if (servers && translated?.text)
     written.set(servers.path === PORTABLE_FILE ? CLAUDE_FILE : PORTABLE_FILE, translated.text);
-  const isReplaced = ({ path }: EntryFile) =>
+  const isReplaced = ({ path }: ContentTreeFile) =>
     [...written.keys()].some((each) => `${each}/`.startsWith(`${path.toLowerCase()}/`));
   return [
     ...[...written].map(([path, text]) => ({ path, executable: false, text })),
@@ -231,7 +232,7 @@ const DEFAULT_PARTS: readonly (readonly [string, RegExp])[] = [
  *
  * @param manifests the texts of its manifests.
  */
-function hasOwnParts(files: readonly EntryFile[], manifests: readonly string[]): boolean {
+function hasOwnParts(files: readonly ContentTreeFile[], manifests: readonly string[]): boolean {
   return files.some(({ path }) => OWN_PARTS.test(path)) || manifests.some(namesOwnParts);
 }
 

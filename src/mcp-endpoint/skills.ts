@@ -6,11 +6,11 @@ import { LRUCache } from 'lru-cache';
 import { callerKeyOf } from '../auth/caller.js';
 import type { LoadedRequest } from '../auth/route.js';
 import { ContentStore } from '../content/content-store.queries.js';
+import type { ContentTreeFile } from '../content/content-tree.js';
 import { ApiError } from '../http/errors.js';
 import { MAX_PAGE_BYTES } from '../http/lists.js';
 import { Semaphore } from '../limits/semaphore.js';
 import {
-  type EntryFile,
   type ContentVersion,
   EntriesWithContent,
   type EntryWithFiles,
@@ -151,7 +151,7 @@ export class Skills {
   private async frontmatterOf(
     access: VerifiedAccess,
     name: string,
-    manifest: EntryFile,
+    manifest: ContentTreeFile,
   ): Promise<Skill['frontmatter'] | null> {
     const key = `${name} ${manifest.digest}`;
     const cached = this.frontmatters.get(key);
