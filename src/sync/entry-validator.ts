@@ -23,8 +23,6 @@ import { isStorable, toStorable } from '../validation/storable-text.js';
 const BYTES_PER_VERSION = 1_024;
 /** Characters of a path in a reason: a source may have 500 of these, 4 KiB each. */
 const MAX_SHOWN_PATH = 200;
-/** V8 stores a string that contains such a character with two bytes per character. */
-const BEYOND_LATIN1 = /[^\0-\xff]/;
 
 /** The validated content of a source. */
 export interface ReadEntries {
@@ -165,8 +163,8 @@ export class EntryValidator {
     this.options.memory.add(
       BYTES_PER_VERSION +
         (version?.document.length ?? 0) +
-        heldBytes(version?.searchText ?? '') +
-        2 * heldBytes(key ?? ''),
+        Buffer.byteLength(version?.searchText ?? '') +
+        2 * Buffer.byteLength(key ?? ''),
     );
     const { onDuplicate } = this.options;
     if (checked.isFiltered) {
@@ -229,7 +227,7 @@ export class EntryValidator {
     if (!identity) return;
     const key = versionMapKey(identity);
     if (this.entries.has(key)) return;
-    this.options.memory.add(2 * heldBytes(key));
+    this.options.memory.add(2 * Buffer.byteLength(key));
     this.excluded.set(key, identity);
   }
 }
@@ -239,8 +237,4 @@ function inFile(path: string | undefined, reason: string): string {
   if (path === undefined) return toStorable(reason);
   const end = path.length > MAX_SHOWN_PATH ? `…${path.slice(-MAX_SHOWN_PATH)}` : path;
   return toStorable(`${end}: ${reason}`);
-}
-
-function heldBytes(text: string): number {
-  return BEYOND_LATIN1.test(text) ? Buffer.byteLength(text) : text.length;
 }
