@@ -51,33 +51,6 @@ const ADMISSION_OUTCOMES = ['admit', 'hold', 'reject', 'failure'] as const;
 
 const ADMISSION_DURATIONS_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 30];
 
-/** Measures the requests of this replica to admission webhooks. */
-@Injectable()
-export class AdmissionMetrics {
-  private readonly durations: Histogram<'webhook' | 'outcome'>;
-
-  constructor({ register }: Metrics) {
-    this.durations = new Histogram({
-      name: 'registry_admission_webhook_duration_seconds',
-      help: 'Duration of requests to admission webhooks',
-      labelNames: ['webhook', 'outcome'],
-      buckets: ADMISSION_DURATIONS_S,
-      registers: [register],
-    });
-  }
-
-  /** @param webhook name in the configuration. */
-  asked(webhook: string, outcome: (typeof ADMISSION_OUTCOMES)[number], ms: number): void {
-    this.durations.observe({ webhook, outcome }, ms / 1_000);
-  }
-
-  // Prometheus sees increases only in series that it has scraped before.
-  begin(webhooks: readonly { readonly name: string }[]): void {
-    for (const { name: webhook } of webhooks)
-      for (const outcome of ADMISSION_OUTCOMES) this.durations.zero({ webhook, outcome });
-  }
-}
-
 /** Calls the configured admission webhooks (reference/admission). Never call it inside a transaction. */
 @Injectable()
 export class AdmissionWebhooks implements OnApplicationShutdown {
@@ -87,17 +60,24 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
   private readonly asking = new Quota({ perKey: MAX_PER_PERSON });
   /** Names of webhooks whose last request failed. */
   private readonly failing = new Set<string>();
-  private configs: readonly AdmissionWebhookConfig[];
+  private configs: readonly AdmissionWebhookConfig[] = [];
+  private readonly durations: Histogram<'webhook' | 'outcome'>;
 
   constructor(
-    private readonly metrics: AdmissionMetrics,
+    { register }: Metrics,
     @Inject(admissionConfig.KEY) { webhooks }: ConfigType<typeof admissionConfig>,
     @Inject(outboundConfig.KEY) { proxy }: ConfigType<typeof outboundConfig>,
   ) {
-    this.configs = webhooks;
+    this.durations = new Histogram({
+      name: 'registry_admission_webhook_duration_seconds',
+      help: 'Duration of requests to admission webhooks',
+      labelNames: ['webhook', 'outcome'],
+      buckets: ADMISSION_DURATIONS_S,
+      registers: [register],
+    });
     // Allows as many connections as there can be requests, so webhooks at one origin do not wait for each other.
     this.http = new HttpClient({ maxConnections: 2 * MAX_CONCURRENT * MAX_ADMISSION_WEBHOOKS, proxy });
-    metrics.begin(webhooks);
+    this.replace(webhooks);
   }
 
   onApplicationShutdown(): Promise<void> {
@@ -115,7 +95,9 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
 
   replace(webhooks: readonly AdmissionWebhookConfig[]): void {
     this.configs = webhooks;
-    this.metrics.begin(webhooks);
+    // Prometheus sees increases only in series that it has scraped before.
+    for (const { name: webhook } of webhooks)
+      for (const outcome of ADMISSION_OUTCOMES) this.durations.zero({ webhook, outcome });
   }
 
   get asksAboutPublications(): boolean {
@@ -138,14 +120,8 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
     const publisher = publisherOf(caller);
     const { type, name, document } = version;
     const asked = {
-      id,
-      type,
-      name,
-      version: version.version,
-      document,
-      source: source.name,
-      claims,
-      publisher,
+      ...{ id, source: source.name, type, name, version: version.version },
+      ...{ claims, publisher, document },
     };
     if (!this.asking.tryAcquire(key))
       throw new ApiError(
@@ -195,7 +171,8 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
       })
       .then(readAnswer)
       .catch((error: unknown) => this.failed(config, error));
-    this.metrics.asked(config.name, answer.outcome, performance.now() - started);
+    const seconds = (performance.now() - started) / 1_000;
+    this.durations.observe({ webhook: config.name, outcome: answer.outcome }, seconds);
     if (answer.outcome !== 'failure' && this.failing.delete(config.name))
       this.logger.log({ webhook: config.name }, 'An admission webhook responds again');
     return answer;
@@ -255,16 +232,7 @@ function keyOf(caller: Caller, { sourceIp }: RequestContext): string {
 
 // The document is sent unchanged: parsing it could change its numbers.
 function bodyOf({ document, publisher, ...others }: AskedVersion): string {
-  const { id, source, type, name, version, claims } = others;
-  const members = JSON.stringify({
-    id,
-    source,
-    type,
-    name,
-    version,
-    claims,
-    ...(publisher ? { publisher } : {}),
-  });
+  const members = JSON.stringify({ ...others, ...(publisher ? { publisher } : {}) });
   return `${members.slice(0, -1)},"document":${document.toString()}}`;
 }
 

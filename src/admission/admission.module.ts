@@ -7,7 +7,7 @@ import { EntryStoreModule } from '../entry-store/entry-store.module.js';
 import { SourcesModule } from '../sources/sources.module.js';
 import { AdmissionItem, Block, BlockChange } from './admission.entity.js';
 import { AdmissionController } from './admission.controller.js';
-import { AdmissionMetrics, AdmissionWebhooks } from './admission-webhooks.js';
+import { AdmissionWebhooks } from './admission-webhooks.js';
 import { AdmittedItems } from './admitted-items.queries.js';
 import { BlockChanges } from './block-changes.queries.js';
 import { BlockSweep } from './block-sweep.queries.js';
@@ -37,7 +37,6 @@ import { WebhookQuestions } from './webhook-questions.js';
   ],
   controllers: [AdmissionController, BlocksController],
   providers: [
-    AdmissionMetrics,
     AdmissionWebhooks,
     AdmittedItems,
     BlockChanges,
