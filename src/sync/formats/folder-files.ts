@@ -85,8 +85,7 @@ export class FolderFiles {
     this.setEntry(entry);
     if (kind === 'folder') return;
     this.addTo('', entry);
-    for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1))
-      this.addTo(path.slice(0, end), entry);
+    for (const folder of foldersAbove(path)) this.addTo(folder, entry);
   }
 
   private addTo(path: string, file: TreeEntry): void {
@@ -99,6 +98,11 @@ export class FolderFiles {
     folder.files.push(file);
     this.files.set(file.path, file);
   }
+}
+
+/** Yields the folders that contain a path, outermost first, without the root. */
+export function* foldersAbove(path: string): Generator<string> {
+  for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1)) yield path.slice(0, end);
 }
 
 /** Returns the folder that contains all these paths; a single path is its own. */

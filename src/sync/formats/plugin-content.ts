@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { elements, isObject, member } from '../../json/json-values.js';
+import { foldersAbove } from './folder-files.js';
 import { pathInside } from './plugin-sources.js';
 
 /** Components whose paths are files and folders. For most of them, a list replaces the default folder. */
@@ -131,24 +132,9 @@ function listedPaths({ entry, paths, configurations }: PluginParts): Set<string>
   const files = new Set(paths);
   // A file includes its folder, but not the whole plugin.
   const folders = named.map((path) => (files.has(path) && path.includes('/') ? posix.dirname(path) : path));
-  const kept = new Tree([...listed, ...folders]);
-  return new Set(paths.filter((path) => kept.has(path) || TOP_FILE.test(path)));
-}
-
-/** Files, and folders with everything below them. */
-class Tree {
-  private readonly roots: ReadonlySet<string>;
-
-  constructor(roots: Iterable<string>) {
-    this.roots = new Set(roots);
-  }
-
-  has(path: string): boolean {
-    if (this.roots.has('') || this.roots.has(path)) return true;
-    for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1))
-      if (this.roots.has(path.slice(0, end))) return true;
-    return false;
-  }
+  const kept = new Set([...listed, ...folders]);
+  const isKept = (path: string) => ['', path, ...foldersAbove(path)].some((one) => kept.has(one));
+  return new Set(paths.filter((path) => isKept(path) || TOP_FILE.test(path)));
 }
 
 /** Returns the paths in a list of components: a string, a list of strings, or objects with a `source`. */

@@ -9,7 +9,7 @@ import { webAddressOf } from '../../source-kinds/git-repository.js';
 import { EntryValidator } from '../entry-validator.js';
 import { derivedDocument, derivedVersion } from './derived-document.js';
 import { DerivedEntries, MAX_DERIVED, NAME_TAKEN } from './derived-entries.js';
-import { BYTES_PER_FILE, FolderFiles, namespaceFor, versionFolder } from './folder-files.js';
+import { BYTES_PER_FILE, FolderFiles, foldersAbove, namespaceFor, versionFolder } from './folder-files.js';
 import { type FolderRead, type FolderReader, FormatError } from './source-content.js';
 
 const MAX_SKILL_FILE_BYTES = 1024 * 1024;
@@ -84,7 +84,5 @@ async function skillFilesIn({ tree, at, memory }: FolderRead): Promise<Map<strin
 }
 
 function isInside(path: string, folders: ReadonlyMap<string, unknown>): boolean {
-  for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1))
-    if (folders.has(path.slice(0, end))) return true;
-  return false;
+  return [...foldersAbove(path)].some((folder) => folders.has(folder));
 }
