@@ -139,13 +139,8 @@ export class BlocksService {
   }
 }
 
-function blockAnswer({
-  id,
-  rule,
-  createdAt,
-  updatedAt,
-}: Pick<Block, 'id' | 'rule' | 'createdAt' | 'updatedAt'>): object {
-  return { id, ...rule, createdAt, updatedAt };
+function blockAnswer(block: Pick<Block, 'id' | 'rule' | 'createdAt' | 'updatedAt'>): object {
+  return { id: block.id, ...block.rule, createdAt: block.createdAt, updatedAt: block.updatedAt };
 }
 
 function answerOf(block: Block, isCreated = false): JsonText {

@@ -188,30 +188,14 @@ function decisionsOf(manager: EntityManager, ids: readonly string[]): Promise<Ad
 
 /** Returns an item as the API shows it (reference/admission). */
 function itemAnswer(item: SeenItem, decisions: readonly AdmissionDecision[], showsClaims: boolean): object {
-  const {
-    id,
-    source,
-    type,
-    name,
-    version,
-    status,
-    digest,
-    firstSeenAt,
-    publishedAt,
-    dueAt,
-    publisher,
-    change,
-  } = item;
+  const { id, source, type, name, version, status, publishedAt, dueAt, publisher, change } = item;
   return {
-    id,
-    source,
-    type,
-    name,
+    ...{ id, source, type, name },
     ...(version === null ? {} : { version }),
     status,
     reasons: shownReasons(item.reasons),
-    digest: digest.toString('hex'),
-    firstSeenAt,
+    digest: item.digest.toString('hex'),
+    firstSeenAt: item.firstSeenAt,
     ...(publishedAt === null ? {} : { publishedAt }),
     ...(dueAt === null || status !== 'held' ? {} : { dueAt }),
     ...(publisher === null ? {} : { publisher }),

@@ -124,10 +124,7 @@ function separate(stderr: string): { own: string; said: string } {
  */
 export function explainFailure(
   stderr: string,
-  {
-    secrets,
-    proxySecrets,
-  }: { readonly secrets: readonly string[]; readonly proxySecrets: readonly string[] },
+  { secrets, proxySecrets }: Readonly<Record<'secrets' | 'proxySecrets', readonly string[]>>,
   serverWords = '',
 ): string {
   const { own, said } = separate(stderr);

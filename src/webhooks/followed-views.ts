@@ -191,7 +191,7 @@ export class FollowedViews {
   ): Promise<Message[]> {
     const asked = [...named.values()];
     const shown = await this.comparison.shown(view, asked);
-    const known = new Map((await this.known.among(id, asked)).map((entry) => [keyOf(entry), entry]));
+    const known = new Set((await this.known.among(id, asked)).map(keyOf));
     const differing = {
       added: asked.filter((entry) => shown.has(keyOf(entry)) && !known.has(keyOf(entry))),
       removed: asked.filter((entry) => !shown.has(keyOf(entry)) && known.has(keyOf(entry))),
@@ -206,27 +206,23 @@ export class FollowedViews {
     };
     for (const entry of differing.removed) cause('entry.removed', entry);
     for (const entry of differing.added) cause('entry.added', entry);
-    return this.inOrder(changes, caused, { view, shown, known, wants });
+    return this.inOrder(changes, caused, view, shown, known, wants);
   }
 
-  /** Places the changes of the view next to the events that caused them. */
+  /**
+   * Places the changes of the view next to the events that caused them.
+   *
+   * @param isKnown keys of the entries that the receiver knows before the events.
+   */
   private inOrder(
     events: readonly TrailEvent[],
     caused: Map<string, Message[]>,
-    {
-      view,
-      shown,
-      known,
-      wants,
-    }: {
-      readonly view: FollowedView;
-      readonly shown: ReadonlyMap<string, ShownEntry>;
-      readonly known: ReadonlyMap<string, EntryName>;
-      readonly wants: (action: string) => boolean;
-    },
+    view: FollowedView,
+    shown: ReadonlyMap<string, ShownEntry>,
+    isKnown: Set<string>,
+    wants: (action: string) => boolean,
   ): Message[] {
     const messages: Message[] = [];
-    const isKnown = new Set(known.keys());
     /** Entries whose claims were hidden at this point. */
     const hidden = new Set<string>();
     const take = (id: string, type: ViewChange) => {

@@ -66,12 +66,8 @@ export class Kubeconfig {
   }
 
   // A token file takes precedence over a token, and both take precedence over a command, as in kubectl.
-  private async credentials({
-    cluster,
-    user,
-    settings,
-    directory,
-  }: LoadedKubeconfig): Promise<Partial<User>> {
+  private async credentials(loaded: LoadedKubeconfig): Promise<Partial<User>> {
+    const { cluster, user, settings, directory } = loaded;
     const tokenFile = member(settings, 'tokenFile');
     if (typeof tokenFile === 'string' && tokenFile !== '')
       return { token: readToken(resolve(directory, tokenFile)) };
