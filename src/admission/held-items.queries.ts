@@ -31,8 +31,6 @@ export interface HeldVersion extends VersionName {
   readonly asked: readonly string[];
   /** The digest of its content; null if none is stored. */
   readonly contentTree: Buffer | null;
-  /** The columns that a sync may update, as one string to compare. */
-  readonly state: string;
 }
 
 /** A version to hold. */
@@ -52,10 +50,6 @@ export interface ItemPublisher {
   readonly key: Buffer | null;
 }
 
-const STATE = `concat_ws('|', i.version_key, i.version_status, i.status_message,
-  (extract(epoch from i.status_changed_at) * 1000)::bigint, (extract(epoch from i.published_at) * 1000)::bigint,
-  i.is_upstream_latest)`;
-
 /** SQL: the admission webhooks that have been asked about an item. */
 export const ASKED = `array(select q.webhook from admission_question q where q.item_id = i.id)`;
 
@@ -63,8 +57,7 @@ export const ASKED = `array(select q.webhook from admission_question q where q.i
 export async function heldVersions(manager: EntityManager, sourceId: number): Promise<HeldVersion[]> {
   const select = (status: string) =>
     `select i.id, i.status, i.type, i.name, i.version, i.digest, i.first_seen_at as "firstSeenAt", i.reasons,
-       i.is_approved as "isApproved", ${STATE} as state, ${ASKED} as asked,
-       i.content_tree as "contentTree",
+       i.is_approved as "isApproved", ${ASKED} as asked, i.content_tree as "contentTree",
        exists (select 1 from admission_decision d where d.item_id = i.id and d.decision = 'reject') as "isRejectedByPerson"
      from admission_item i where i.source_id = $1 and i.status = '${status}' and i.change is null`;
   const versions: HeldVersion[] = [];
@@ -72,25 +65,6 @@ export async function heldVersions(manager: EntityManager, sourceId: number): Pr
   for await (const rows of readInParts<HeldVersion>(manager, selects, [sourceId], BATCH))
     versions.push(...rows);
   return versions;
-}
-
-/** Returns the state of a version in the form of `HeldVersion.state`. */
-export function columnState(version: IncomingVersion, firstSeenAt: Date): string {
-  const { status, statusMessage, statusChangedAt, publishedAt, isUpstreamLatest = false } = version;
-  return [
-    keyOf(version, firstSeenAt),
-    status,
-    statusMessage,
-    statusChangedAt?.getTime(),
-    publishedAt?.getTime(),
-    isUpstreamLatest ? 't' : 'f',
-  ]
-    .filter((part) => part !== undefined)
-    .join('|');
-}
-
-function keyOf({ version, publishedAt, isUpstreamLatest }: IncomingVersion, firstSeenAt: Date): string {
-  return versionKey(version, publishedAt ?? firstSeenAt, isUpstreamLatest);
 }
 
 /** Holds versions. */
@@ -122,13 +96,14 @@ function waitsForContent({ reasons }: Pick<NewItem, 'reasons'>): boolean {
   return reasons.includes(CONTENT_MISSING);
 }
 
-/** Updates the versions that stay held after a sync. */
+/** Updates the versions that stay held after a sync, if they have changed. */
 export async function updateItems(manager: EntityManager, items: readonly NewItem[]): Promise<void> {
   for await (const batch of batches(items, BATCH))
     await updateMany(
       manager,
       AdmissionItem,
       batch.map((item) => ({ id: item.id, ...syncedColumns(item) })),
+      'differing',
     );
   await queueHeldContent(manager, items.filter(waitsForContent));
 }
@@ -142,7 +117,7 @@ function syncedColumns({
   return {
     reasons,
     dueAt: dueAtOf(reasons),
-    versionKey: keyOf(version, firstSeenAt),
+    versionKey: versionKey(version.version, version.publishedAt ?? firstSeenAt, version.isUpstreamLatest),
     versionStatus: version.status,
     statusMessage: version.statusMessage ?? null,
     statusChangedAt: version.statusChangedAt ?? null,

@@ -27,7 +27,6 @@ import {
   insertItems,
   markAdmitted,
   type NewItem,
-  columnState,
   updateItems,
 } from './held-items.queries.js';
 import { readsContents } from './curation-rules.js';
@@ -221,7 +220,7 @@ class SortedContent {
       contentTree: version.contentTree === undefined ? null : Buffer.from(version.contentTree, 'hex'),
     };
     if (!held) this.changes.inserted.push(item);
-    else if (hasChanged(held, item)) this.changes.updated.push(item);
+    else this.changes.updated.push(item);
     if (stored && isServed) this.withdrawn.push({ itemId: item.id, versionId: stored.versionId });
     for (const name of unasked) this.asked.get(name)?.push(item.id);
     if (rejected && hasFailed(rejected)) this.changes.deleted.push(rejected.id);
@@ -324,24 +323,6 @@ function rewritten(admission: AdmissionConfig | null, version: IncomingVersion):
 function refusedBy({ type, name, version }: VersionName, reasons: readonly HoldReason[]): RefusedVersion {
   const [reason] = reasons;
   return { type, name, version, reason: `admission_rejected: ${reason?.message ?? 'rejected'}` };
-}
-
-function hasChanged({ reasons, state }: HeldVersion, item: NewItem): boolean {
-  return (
-    JSON.stringify(shownAndBlocks(reasons)) !== JSON.stringify(shownAndBlocks(item.reasons)) ||
-    state !== columnState(item.version, item.firstSeenAt)
-  );
-}
-
-// jsonb does not preserve the order of members.
-function shownAndBlocks(reasons: readonly HoldReason[]): unknown[] {
-  return reasons.map(({ policy, message, dueAt, block, webhook }) => [
-    policy,
-    message,
-    dueAt,
-    block,
-    webhook,
-  ]);
 }
 
 function distinctNames(versions: readonly EntryName[]): EntryName[] {

@@ -30,19 +30,27 @@ export async function insertMany<T extends ObjectLiteral, P extends keyof T>(
   );
 }
 
-/** Updates rows, found by their ids, each with its own values: TypeORM has no such statement. */
+/**
+ * Updates rows, found by their ids, each with its own values: TypeORM has no such statement.
+ *
+ * @param which `differing` compares the rows first, and writes only those with other values.
+ */
 export async function updateMany<T extends ObjectLiteral & { id: string }, P extends keyof T>(
   manager: EntityManager,
   entity: EntityTarget<T>,
   rows: readonly Pick<T, P | 'id'>[],
+  which: 'all' | 'differing' = 'all',
 ): Promise<void> {
   if (rows.length === 0) return;
   const columns = columnsOf(manager, entity, rows);
   const names = columns.map(({ name }) => name);
-  const changes = names.filter((name) => name !== 'id').map((name) => `${name} = n.${name}`);
+  const changed = names.filter((name) => name !== 'id');
+  const changes = changed.map((name) => `${name} = n.${name}`);
+  const differs = changed.map((name) => `stored.${name} is distinct from n.${name}`).join(' or ');
   await manager.query(
     `update ${tableOf(manager, entity)} stored set ${changes.join(', ')}
-     from ${unnested(columns)} as n(${names.join(', ')}) where stored.id = n.id`,
+     from ${unnested(columns)} as n(${names.join(', ')})
+     where stored.id = n.id ${which === 'differing' ? `and (${differs})` : ''}`,
     columns.map(({ values }) => values),
   );
 }
