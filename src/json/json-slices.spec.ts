@@ -114,6 +114,11 @@ describe('slicing', () => {
     expect(reads('{"data":{"servers":[- 1]}}')).toBe(false);
   });
 
+  it('reads long texts without exhausting the stack', () => {
+    const text = `{"a":"${'\\n'.repeat(8 * 1024 * 1024)}"}`;
+    expect(JsonSlicer.whole(Buffer.from(` ${text} `), text.length).text === text).toBe(true);
+  });
+
   it('drops the text of an element that is too long, and continues after it', () => {
     const long = `["${'é'.repeat(MAX / 2)}"]`;
     const { slices } = slice(`{"data":{"servers":[1,${long}, "${'x'.repeat(MAX - 2)}" ,2]}}`);

@@ -43,10 +43,6 @@ const MAX_SKELETON_BYTES = 1024 * 1024;
 /** An element may be this many times the maximum length, including white space. */
 const MAX_SPACED = 4;
 
-/** Matches strings, and white space that can be dropped without joining two numbers or words. */
-const STRINGS_AND_GAPS =
-  /("[^"\\]*(?:\\.[^"\\]*)*")|(?<![ \t\r\n\w.+-])[ \t\r\n]+|(?<=[\w.+-])[ \t\r\n]+(?![ \t\r\n\w.+-])/gs;
-
 /**
  * Cuts the elements of the arrays at `data.<list>`, or at `<list>`, out of one JSON text without parsing the whole text, so
  * that each element keeps its original spelling. Cuts a text that is an array itself in the same way.
@@ -206,16 +202,41 @@ export class JsonSlicer {
   private textOf(start: number, hasGaps: boolean): { text: string | null; length: number } {
     const length = this.position - start;
     if (length > this.maxElementBytes * (hasGaps ? MAX_SPACED : 1)) return { text: null, length };
-    const written = this.bytes.toString('utf8', start, this.position);
-    if (!hasGaps) return { text: written, length };
-    const text = written.replaceAll(STRINGS_AND_GAPS, '$1');
-    const bytes = Buffer.byteLength(text);
-    return { text: bytes <= this.maxElementBytes ? text : null, length: bytes };
+    const written = this.bytes.subarray(start, this.position);
+    const kept = hasGaps ? withoutGaps(written) : written;
+    return { text: kept.length <= this.maxElementBytes ? kept.toString() : null, length: kept.length };
   }
 }
 
-function isWhiteSpace(byte: number): boolean {
+function isWhiteSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+/**
+ * Drops the white space between tokens, unless that would join two numbers or words. A regular expression would exhaust
+ * its stack on long texts.
+ */
+function withoutGaps(text: Buffer): Buffer {
+  const kept = Buffer.allocUnsafe(text.length);
+  let length = 0;
+  for (let position = 0; position < text.length;) {
+    const from = position;
+    const byte = text[position] as number;
+    if (byte === QUOTE) position = endOfString(text, position);
+    else if (isWhiteSpace(byte)) {
+      while (isWhiteSpace(text[position])) position += 1;
+      if (!isWordByte(text[from - 1]) || !isWordByte(text[position])) continue;
+    } else position += 1;
+    if (position - from === 1) kept[length] = byte;
+    else text.copy(kept, length, from, position);
+    length += position - from;
+  }
+  return kept.subarray(0, length);
+}
+
+/** Whether a number or a word can contain the byte: a letter, a digit, or one of `_`, `.`, `+` and `-`. */
+function isWordByte(byte: number | undefined): boolean {
+  return byte !== undefined && /[\w.+-]/.test(String.fromCharCode(byte));
 }
 
 /** Returns the position after the string that begins here. */

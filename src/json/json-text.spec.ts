@@ -110,4 +110,9 @@ describe('an integer that parsing rounds', () => {
   it.each(['.5', 'e1'])('is not found in a million digits before %s', (end) =>
     expect(roundedInteger(`[${'1'.repeat(1_000_000)}${end}]`)).toBeUndefined(),
   );
+
+  it('is found after a long string', () => {
+    const text = `["${'\\n'.repeat(8 * 1024 * 1024)}12345678901234567",12345678901234569]`;
+    expect(roundedInteger(text)).toBe('12345678901234569');
+  });
 });

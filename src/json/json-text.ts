@@ -52,14 +52,19 @@ export function repeatedKey(text: string, maxLevels = Infinity): string | null {
   return null;
 }
 
-// Also matches strings, to skip digits inside them. Matches whole numbers, so that a long one is read only once.
-const STRINGS_AND_NUMBERS = /"(?:[^"\\]|\\.)*"|[-\d][\d.eE+-]*/gs;
+// Matches whole numbers, so that a long one is read only once. Matching whole strings, whose digits do not count, would
+// exhaust the stack of the regular expression.
+const QUOTE_OR_NUMBER = /"|[-\d][\d.eE+-]*/g;
 const LONG_INTEGER = /^-?\d{16,}$/;
 
-/** Returns the first integer of a JSON text that parsing rounds; undefined if there is none. */
+/** Returns the first integer of a valid JSON text that parsing rounds; undefined if there is none. */
 export function roundedInteger(text: string): string | undefined {
-  for (const [token] of text.matchAll(STRINGS_AND_NUMBERS))
-    if (LONG_INTEGER.test(token) && !isExact(token)) return token;
+  let end = 0;
+  for (const { 0: token, index } of text.matchAll(QUOTE_OR_NUMBER)) {
+    if (index < end) continue;
+    if (token === '"') end = endOfString(text, index) + 1;
+    else if (LONG_INTEGER.test(token) && !isExact(token)) return token;
+  }
   return undefined;
 }
 
