@@ -1,12 +1,10 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide, type Item, itemsFor, passTime, served } from '../support/admission.js';
 import { SUPER_ADMIN } from '../support/callers.js';
-import { aCatalogue, aServer, type Document } from '../support/documents.js';
-import { anIssuer } from '../support/issuer.js';
+import { aServer, type Document } from '../support/documents.js';
+import { aFolder } from '../support/folder.js';
 import { expectRefused } from '../support/matchers.js';
-import { type Replicas, startReplicas } from '../support/two-replicas.js';
+import { aService } from '../support/service.js';
 
 const ACME = { org: 'acme' };
 const WRITER = { sub: 'wim', org: 'acme', role: 'writer' };
@@ -14,9 +12,10 @@ const NAME = 'com.acme/payments-api';
 const PATIENCE = { interval: 20 };
 
 describe('admission on two replicas', () => {
-  const issuer = anIssuer().runs();
-  let replicas: Replicas;
-  const on = (index: 0 | 1, claims: Document) => replicas.both[index].as(claims);
+  const folder = aFolder();
+  const service = aService({ mode: 'full' }).configuration({ adminFileRoot: folder.path }).runs();
+  let other = service;
+  const on = (index: 0 | 1, claims: Document) => (index === 0 ? service : other).as(claims);
   const reviewer = (sub: string) => ({ sub, org: 'acme', team: 'payments' });
   const hold = async (version: string): Promise<Item> => {
     const reply = await on(0, WRITER).post('/v1/entries', { server: aServer(NAME, version), claims: ACME });
@@ -27,10 +26,8 @@ describe('admission on two replicas', () => {
   };
 
   beforeAll(async () => {
-    replicas = await startReplicas(issuer, {
-      superAdmin: [{ role: 'super-admin' }],
-      manageEntries: [{ role: 'writer' }],
-    });
+    other = service.replica();
+    await other.start();
     const admin = on(0, SUPER_ADMIN);
     const source = await admin.put('/v1/sources/internal', {
       managed: {
@@ -41,7 +38,7 @@ describe('admission on two replicas', () => {
     expect(source.status, source.text).toBe(201);
     expect((await admin.put('/v1/registries/main', { sources: ['internal'], claims: {} })).status).toBe(201);
   });
-  afterAll(() => replicas.stop());
+  afterAll(() => other.stop());
 
   it('counts two approvals by one person once, and those of two people separately', async () => {
     const item = await hold('1.0.0');
@@ -76,8 +73,7 @@ describe('admission on two replicas', () => {
 
   it('serves a version from both once it reaches minAge', async () => {
     const admin = on(0, SUPER_ADMIN);
-    const path = join(replicas.folder, 'due.json');
-    await writeFile(path, JSON.stringify(aCatalogue([aServer('com.due/one')])));
+    const path = folder.catalogue('due', [aServer('com.due/one')]);
     const source = {
       file: { path },
       syncPolicy: { interval: '24h' },
@@ -92,7 +88,7 @@ describe('admission on two replicas', () => {
       await served(on(1, SUPER_ADMIN), 'due'),
     ];
     expect(await shown()).toEqual([[], []]);
-    await passTime(replicas, '15 days');
+    await passTime(service, '15 days');
     // Within 10 s, on a machine that is not loaded.
     await expect.poll(shown, { interval: 100 }).toEqual([['com.due/one@1.0.0'], ['com.due/one@1.0.0']]);
   });
