@@ -13,33 +13,26 @@ import {
 } from './list-request.js';
 import { FOUND_COLUMNS, type MaybeVersion, PAGE_WINDOW, VERSION_COLUMNS } from './page-body.js';
 
-/** A filter condition that has its own index, and the SQL that reads the index. */
-export interface IndexScan {
-  /** `in-order` reads only this index; `changes` also reads the index of changed claims. Both stop at the limit. */
-  readonly reads: 'in-order' | 'changes';
-  readonly column: 'updated_at' | 'version' | 'status';
+/** Reads a page through the index of one condition of the filter. */
+export type IndexScan = (sql: ViewSql, step: ScanStep) => Promise<ScanRow[]>;
+
+/** A condition whose index also contains later values. */
+interface OrderedIndex {
+  readonly column: 'version' | 'status';
   /** Condition that selects candidates `v` from the index. */
   readonly candidates: string;
-  /** Condition that selects the exact value, because the index range also contains later values. */
   readonly exact: string;
 }
 
 // Subqueries hide the values from the planner. The planner then assumes that an inequality matches a third of the
 // table, and prefers an ordered index scan over a sort.
-const UPDATED_SINCE: IndexScan = {
-  reads: 'changes',
-  column: 'updated_at',
-  candidates: 'v.updated_at >= (select $updatedSince::timestamptz)',
-  exact: 'true',
-};
-const VERSION: IndexScan = {
-  reads: 'in-order',
+const UPDATED_SINCE = 'v.updated_at >= (select $updatedSince::timestamptz)';
+const VERSION: OrderedIndex = {
   column: 'version',
   candidates: 'v.version >= (select $version::text)',
   exact: 'v.version = (select $version::text)',
 };
-const STATUS: IndexScan = {
-  reads: 'in-order',
+const STATUS: OrderedIndex = {
   column: 'status',
   candidates: `v.status >= (select $status::text) and v.status <> '${COMMON_STATUS}'`,
   exact: 'v.status = (select $status::text)',
@@ -48,14 +41,16 @@ const STATUS: IndexScan = {
 /** Returns the scans that can serve this filter. None serves its search text: see `readByNames`. */
 export function indexScansFor({ updatedSince, version, status }: ListFilter): IndexScan[] {
   const scans: IndexScan[] = [];
-  if (updatedSince !== undefined) scans.push(UPDATED_SINCE);
-  if (version !== undefined && version !== 'latest') scans.push(VERSION);
-  if (status !== undefined && status !== COMMON_STATUS) scans.push(STATUS);
+  if (updatedSince !== undefined) scans.push(scanChanges);
+  if (version !== undefined && version !== 'latest')
+    scans.push((sql, step) => scanInOrder(sql, step, VERSION));
+  if (status !== undefined && status !== COMMON_STATUS)
+    scans.push((sql, step) => scanInOrder(sql, step, STATUS));
   return scans;
 }
 
 /** Input and limits of one scan. */
-export interface ScanStep {
+interface ScanStep {
   readonly type: EntryType;
   readonly request: ListRequest;
   /** Maximum number of index rows to read. */
@@ -65,17 +60,17 @@ export interface ScanStep {
 }
 
 /** A version, or nulls if none was found. `complete` means that the index has no further candidates. */
-export type ScanRow = MaybeVersion & CheckedRow & { readonly complete: boolean };
+type ScanRow = MaybeVersion & CheckedRow & { readonly complete: boolean };
 
 /**
  * Reads a page through one index. Counts the candidates first, with an index-only scan where possible, and reads them
  * only if their number is within the limit. Visibility comes before shadowing (reference/catalog): only visible entries of an
  * earlier source shadow others.
  */
-export function scanInOrder(
+function scanInOrder(
   sql: ViewSql,
-  scan: IndexScan,
   { type, request, ...sizes }: ScanStep,
+  { column, candidates, exact }: OrderedIndex,
 ): Promise<ScanRow[]> {
   const { filter } = request;
   return sql.query<ScanRow>(
@@ -84,18 +79,18 @@ with ${FRESHNESS},
 ${rankedBy('$rankedSources::int[]')},
 total as materialized (
   select count(*) as n, count(*) <= $maxCandidates as complete from (
-    select v.${scan.column} from entry_version v
-    where ${scan.candidates}
-    order by v.${scan.column} limit $maxCandidates + 1
+    select v.${column} from entry_version v
+    where ${candidates}
+    order by v.${column} limit $maxCandidates + 1
   ) v
-  where ${scan.exact}
+  where ${exact}
 ),
 candidates as materialized (
   select * from (
     select v.id, v.entry_id, v.version_key, v.updated_at, ${passes(filter)} as passes
     from entry_version v
-    where ${scan.candidates}
-    order by v.${scan.column} limit $maxCandidates + 1
+    where ${candidates}
+    order by v.${column} limit $maxCandidates + 1
   ) c
   where (select complete from total) limit (select n from total)
 ),
@@ -108,11 +103,7 @@ ${shownAmong(request)}`,
  * Reads a page of changes since a time: changed versions, and all versions of entries with changed claims. A version
  * that matches both conditions is counted twice but read once.
  */
-export function scanChanges(
-  sql: ViewSql,
-  { candidates: updated }: IndexScan,
-  { type, request, ...sizes }: ScanStep,
-): Promise<ScanRow[]> {
+function scanChanges(sql: ViewSql, { type, request, ...sizes }: ScanStep): Promise<ScanRow[]> {
   const { filter } = request;
   return sql.query<ScanRow>(
     `
@@ -128,7 +119,7 @@ total as materialized (
     select (
       select count(*) from (
         select v.updated_at from entry_version v
-        where ${updated}
+        where ${UPDATED_SINCE}
         order by v.updated_at limit $maxCandidates + 1
       ) v
     ) + (
@@ -145,7 +136,7 @@ candidates as materialized (
   select v.id, v.entry_id, v.version_key, v.updated_at, ${passes(filter)} as passes
   from (
     (select v.id from entry_version v
-      where ${updated} and (select complete from total)
+      where ${UPDATED_SINCE} and (select complete from total)
       order by v.updated_at limit (select n from total))
     union
     select v.id from relabeled r cross join lateral (

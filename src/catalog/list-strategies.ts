@@ -1,7 +1,7 @@
 import type { EntryType } from '../documents/entry-types.js';
 import type { ViewSql } from '../visibility/freshness.queries.js';
 import { countPartitions, isEmptyView, type ViewOfPartitions } from '../visibility/view.js';
-import { type IndexScan, indexScansFor, scanChanges, scanInOrder } from './index-scan.queries.js';
+import { type IndexScan, indexScansFor } from './index-scan.queries.js';
 import { isSearch, type ListRequest } from './list-request.js';
 import { type FoundVersion, isFull, isVersion, RowsPerName } from './page-body.js';
 import { nothingVisible, versionsOfListed, walkByPartition, walkBySource } from './page.queries.js';
@@ -81,7 +81,6 @@ const NAMES_PER_FILTERED_ROW = 4;
 const FIRST_CANDIDATES = 512;
 /** Factor by which both limits grow after an attempt in which neither method completed. */
 const GROWTH = 8;
-const SCANS = { 'in-order': scanInOrder, changes: scanChanges } as const;
 
 /**
  * Returns up to `limit + 1` versions in page order (name bytewise, newest first); an extra version means that there is
@@ -171,6 +170,6 @@ export async function readByIndex(
   request: ListRequest,
   maxCandidates: number,
 ): Promise<FoundVersion[] | undefined> {
-  const rows = await SCANS[scan.reads](sql, scan, { type, request, maxCandidates, rows: request.limit + 1 });
+  const rows = await scan(sql, { type, request, maxCandidates, rows: request.limit + 1 });
   return rows[0]?.complete ? rows.filter(isVersion) : undefined;
 }
