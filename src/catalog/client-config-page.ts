@@ -164,7 +164,7 @@ export class ConfigReader {
         });
       } while (after !== null);
     }
-    if (sql.isCurrent) this.keys.set(key, keys);
+    if (sql.check.isCurrent) this.keys.set(key, keys);
     return keys;
   }
 
@@ -265,7 +265,7 @@ export async function clientConfigPage(
     characters += page.characters;
     after = page.next;
     // The rest of a view that is out of date isn't worth reading, and its first part must never be served alone.
-    if (parts.length > MAX_SERVERS || characters > MAX_CHARACTERS || (after && !sql.isCurrent))
+    if (parts.length > MAX_SERVERS || characters > MAX_CHARACTERS || (after && !sql.check.isCurrent))
       throw new LongConfig();
   } while (after);
   const text: Buffer[] = [];

@@ -71,8 +71,9 @@ export type PageRequest =
   | ({ readonly page: 'client-config' } & ConfigRequest)
   | { readonly page: 'feed'; readonly registry: string };
 
+type ListPage = Extract<PageRequest, { page: 'list' }>;
+type VersionsPage = Extract<PageRequest, { page: 'versions' }>;
 type VersionPage = Extract<PageRequest, { page: 'version' }>;
-type TextRequest = Exclude<PageRequest, { page: 'client-config' | 'feed' }>;
 
 /** Maximum size of the facets as JSON: publishers choose the tags. */
 const MAX_FACET_BYTES = 8 * 1_024 * 1_024;
@@ -118,10 +119,24 @@ export class PageReader {
    * @throws LongConfig
    */
   async read(check: SnapshotCheck, request: PageRequest, search?: SearchContext): Promise<PageBody> {
-    if (request.page === 'client-config')
-      return clientConfigPage(new ViewSql(this.prepared, check), request, this.configs);
-    if (request.page === 'feed') return feedPage(new ViewSql(this.prepared, check), request.registry);
-    return { parts: await this.parts(check, request, search) };
+    const sql = new ViewSql(this.prepared, check);
+    switch (request.page) {
+      case 'client-config':
+        return clientConfigPage(sql, request, this.configs);
+      case 'feed':
+        return feedPage(sql, request.registry);
+      case 'list':
+        return {
+          parts: await (search ? this.searchedList(check, request, search) : this.list(sql, request)),
+        };
+      case 'search':
+        if (!search) throw new Error('A search needs a deadline');
+        return { parts: [await limited(true, () => this.search(sql, request.search, search))] };
+      case 'versions':
+        return { parts: await this.versions(sql, request) };
+      case 'version':
+        return { parts: await this.version(sql, request) };
+    }
   }
 
   /** Reads a page of a client configuration that is too long to build in memory. */
@@ -132,37 +147,6 @@ export class PageReader {
     after: ConfigPosition | null,
   ): Promise<PartPage> {
     return this.configs.parts(new ViewSql(this.prepared, check), request, config, after);
-  }
-
-  private async parts(
-    check: SnapshotCheck,
-    request: TextRequest,
-    search?: SearchContext,
-  ): Promise<readonly string[]> {
-    if (request.page === 'list' && search) {
-      const { type, list } = request;
-      return limited(Boolean(list.filter.search), () =>
-        this.searches.run(search, async (statements) => {
-          const sql = new ViewSql(statements, check);
-          return (await this.indexedList(sql, type, list, search)) ?? this.list(sql, type, list);
-        }),
-      );
-    }
-    if (request.page === 'search') {
-      if (!search) throw new Error('A search needs a deadline');
-      return limited(true, async () => [
-        await this.search(new ViewSql(this.prepared, check), request.search, search),
-      ]);
-    }
-    const sql = new ViewSql(this.prepared, check);
-    switch (request.page) {
-      case 'list':
-        return this.list(sql, request.type, request.list);
-      case 'versions':
-        return this.versions(sql, request.type, request.name, request.versions);
-      case 'version':
-        return this.version(sql, request);
-    }
   }
 
   /** Searches the latest versions of a view (reference/search). */
@@ -178,26 +162,30 @@ export class PageReader {
     return searchBody(request, found, words, []);
   }
 
-  private async list(sql: ViewSql, type: EntryType, request: ListRequest): Promise<readonly string[]> {
-    return listOf(type, request, await readList(sql, type, request, this.rowsPerName));
+  private async list(sql: ViewSql, { type, list }: ListPage): Promise<readonly string[]> {
+    return listOf(type, list, await readList(sql, type, list, this.rowsPerName));
   }
 
-  private async indexedList(
-    sql: ViewSql,
-    type: EntryType,
-    request: ListRequest,
+  /** Reads a list on the connections for searches. */
+  private searchedList(
+    check: SnapshotCheck,
+    page: ListPage,
     search: SearchContext,
-  ): Promise<readonly string[] | undefined> {
-    const find = (part: ListPart) => this.index.list(sql.view, part, search);
-    const found = await readByNames(sql, type, request, find, this.rowsPerName);
-    return found && listOf(type, request, found);
+  ): Promise<readonly string[]> {
+    const { type, list } = page;
+    return limited(Boolean(list.filter.search), () =>
+      this.searches.run(search, async (statements) => {
+        const sql = new ViewSql(statements, check);
+        const find = (part: ListPart) => this.index.list(sql.view, part, search);
+        const found = await readByNames(sql, type, list, find, this.rowsPerName);
+        return found ? listOf(type, list, found) : this.list(sql, page);
+      }),
+    );
   }
 
   private async versions(
     sql: ViewSql,
-    type: EntryType,
-    name: string,
-    request: VersionsRequest,
+    { type, name, versions: request }: VersionsPage,
   ): Promise<readonly string[]> {
     const found = isStorable(name) ? await readVersions(sql, { type, name, ...request }) : [];
     if (found.length === 0 && request.after === null) throw new ApiError('entry_not_found');

@@ -152,7 +152,7 @@ async function singleVersions(reads: readonly VersionRead[]): Promise<(ShownVers
       versions: reads.map(({ version }) => version ?? null),
     },
   );
-  for (const read of reads.slice(1)) read.sql.observe(rows);
+  for (const read of reads.slice(1)) read.sql.check.observe(rows);
   const byPlace = new Map(rows.map((row) => [row.place, row]));
   return reads
     .map((_, index) => byPlace.get(index + 1))

@@ -126,7 +126,7 @@ export class SnapshotCheck {
 export class ViewSql {
   constructor(
     private readonly statements: StatementRunner,
-    private readonly check: SnapshotCheck,
+    readonly check: SnapshotCheck,
   ) {}
 
   get view(): View {
@@ -137,16 +137,6 @@ export class ViewSql {
   get state(): string {
     const { view, remembered } = this.check;
     return `${view.tag} ${remembered?.name ?? ''} ${remembered?.version ?? ''}`;
-  }
-
-  /** See `SnapshotCheck.observe`. */
-  observe<Row extends CheckedRow>(rows: Row[]): Row[] {
-    return this.check.observe(rows);
-  }
-
-  /** See `SnapshotCheck.isCurrent`. */
-  get isCurrent(): boolean {
-    return this.check.isCurrent;
   }
 
   /** Runs a statement, which must select `isCurrent` from `FRESHNESS`. */
