@@ -123,16 +123,28 @@ describe('web UI: reader', () => {
       found('a.acme/old', { clients: ['vscode'], statedAt: '2020-01-01T00:00:00Z' }),
       found('a.acme/gone', { clients: ['vscode'], statedAt: '2022-01-01T00:00:00Z', status: 'deprecated' }),
       found('a.acme/new', { clients: ['toolhive'], publishedAt: '2021-01-01T00:00:00Z' }),
+      found('a.acme/between', { clients: ['vscode'], statedAt: '2020-06-01T00:00:00Z' }),
     ];
     await reader.page.route('**/x/search?*dated=true*', (route) =>
       route.fulfill({ json: { items, facets: { type: {}, tag: {}, transport: {} }, metadata: {} } }),
     );
-    await reader.goTo('/nowhere');
-    await reader.goTo('/catalogue');
     const section = reader.main.locator('section', { hasText: 'New and updated' });
-    await expect
-      .poll(() => section.locator('.card').evaluateAll((cards) => cards.map((card) => card.dataset['name'])))
-      .toEqual(['a.acme/new', 'a.acme/old']);
+    const names = () =>
+      section.locator('.card').evaluateAll((cards) => cards.map((card) => card.dataset['name']));
+    for (const registry of ['', '/acme']) {
+      await reader.goTo('/nowhere');
+      await reader.goTo(`/catalogue${registry}`);
+      await expect.poll(names).toEqual(['a.acme/new', 'a.acme/between', 'a.acme/old']);
+    }
+    await section.getByRole('link', { name: 'Show all by date' }).click();
+    await reader.page.waitForURL(/catalogue\/acme\?sort=updated/);
+    await expect.poll(() => section.count()).toBe(0);
+    // Too few.
+    items.pop();
+    await reader.goTo('/nowhere');
+    await reader.goTo('/catalogue/acme');
+    await reader.page.locator('.virtual .card').first().waitFor();
+    expect(await section.count()).toBe(0);
     await reader.page.unrouteAll({ behavior: 'wait' });
   });
 

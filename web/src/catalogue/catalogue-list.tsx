@@ -8,7 +8,17 @@ import { UntrustedText } from '../ui/untrusted-text.js';
 import { totalOf } from './counts.js';
 import { EntryCard } from './entry-card.js';
 import { FilterPanel } from './filters.js';
-import { type CatalogueFilter, countFilters, loosenessOf, queryOf, readSearch } from './search.js';
+import { newest } from './merge-results.js';
+import {
+  type CatalogueFilter,
+  countFilters,
+  loosenessOf,
+  NEWEST,
+  NEWEST_PAGE,
+  queryOf,
+  readSearch,
+  SORTS,
+} from './search.js';
 import { useCatalogueList } from './use-catalogue-list.js';
 import { useScrollRestoration } from './use-scroll-restoration.js';
 import { VirtualGrid } from './virtual-grid.js';
@@ -28,6 +38,12 @@ export function CatalogueList({ registry, registries, filter, change, reset }: P
   const list = useCatalogueList(registry, filter, scroll.count);
   scroll.update(list.items.length);
   const { items, total, isLoading, failure } = list;
+  const isStart = filter.search === '' && filter.sort === '' && countFilters(filter) === 0;
+  // Waits for the main search, because the server limits concurrent searches per caller.
+  const fresh = useQuery(isStart && !list.isStale && items.length > 0 ? registry : null, (signal) =>
+    readSearch(registry, NEWEST, NEWEST_PAGE, signal),
+  );
+  const isReady = fresh.value !== undefined || !fresh.isLoading;
   if (failure && items.length === 0) return <Refusal failure={failure} retry={list.resume} />;
   return (
     <div class="catalogue">
@@ -43,9 +59,10 @@ export function CatalogueList({ registry, registries, filter, change, reset }: P
             <Elsewhere registry={registry} registries={registries} filter={filter} />
           )}
         </div>
-        {items.length === 0 && isLoading && <Loading />}
+        {(items.length === 0 ? isLoading : !isReady) && <Loading />}
         {items.length === 0 && !isLoading && <NothingFound filter={filter} reset={reset} />}
-        {items.length > 0 && (
+        {isStart && fresh.value && <NewEntries registry={registry} result={fresh.value} />}
+        {items.length > 0 && isReady && (
           <VirtualGrid<FoundEntry>
             items={items}
             rowHeight={filter.search === '' ? 146 : 168}
@@ -60,6 +77,33 @@ export function CatalogueList({ registry, registries, filter, change, reset }: P
         {failure && <Refusal failure={failure} retry={list.resume} />}
       </div>
     </div>
+  );
+}
+
+/** If fewer entries state a date, there is no news to show. */
+const MIN_NEW = 3;
+
+/** One row of new entries above the whole list. */
+function NewEntries({ registry, result }: { registry: string; result: SearchResult }): JSX.Element {
+  const entries = newest([{ registry, result }]);
+  if (entries.length < MIN_NEW) return <></>;
+  return (
+    <>
+      <section class="new-entries is-row">
+        <div class="section-head">
+          <h2>{SORTS.updated}</h2>
+          <a href={hashOf(['catalogue', registry], queryOf(NEWEST))}>Show all by date</a>
+        </div>
+        <ul class="card-grid" aria-label={SORTS.updated}>
+          {entries.map(({ entry }) => (
+            <li key={`${entry.type} ${entry.name}`}>
+              <EntryCard registry={registry} entry={entry} />
+            </li>
+          ))}
+        </ul>
+      </section>
+      <h2>All entries</h2>
+    </>
   );
 }
 

@@ -15,11 +15,10 @@ export function dateOf({ statedAt, publishedAt }: FoundEntry): string | undefine
   return statedAt ?? publishedAt;
 }
 
+type Results = readonly { readonly registry: string; readonly result: Pick<SearchResult, 'items'> }[];
+
 /** Merges the results of several registries into one list, in the server's order (reference/search). */
-export function mergeResults(
-  results: readonly { readonly registry: string; readonly result: Pick<SearchResult, 'items'> }[],
-  sort: Sort,
-): readonly MergedEntry[] {
+export function mergeResults(results: Results, sort: Sort): readonly MergedEntry[] {
   const merged = new Map<string, { entry: FoundEntry; registries: string[] }>();
   for (const { registry, result } of results)
     for (const entry of result.items) {
@@ -42,7 +41,11 @@ export function isQuiet({ type, status, clients = [] }: FoundEntry): boolean {
   return status !== 'active' || (type === 'server' && clients.length === 0);
 }
 
-/** Returns the entries for the start page: installable ones, newest first by a stated date. */
-export function newest(merged: readonly MergedEntry[]): readonly MergedEntry[] {
-  return merged.filter(({ entry }) => dateOf(entry) !== undefined && !isQuiet(entry));
+const NEW_SHOWN = 6;
+
+/** Returns the entries to show as new: installable ones, newest first by a stated date. */
+export function newest(results: Results): readonly MergedEntry[] {
+  return mergeResults(results, 'updated')
+    .filter(({ entry }) => dateOf(entry) !== undefined && !isQuiet(entry))
+    .slice(0, NEW_SHOWN);
 }

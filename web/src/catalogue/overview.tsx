@@ -16,7 +16,8 @@ import { type MergedEntry, mergeResults, newest } from './merge-results.js';
 import {
   type CatalogueFilter,
   countFilters,
-  NO_FILTER,
+  NEWEST,
+  NEWEST_PAGE,
   queryOf,
   loosenessOf,
   readSearch,
@@ -35,7 +36,6 @@ const PER_REGISTRY = 100;
 const FIRST_PAGE = { limit: PER_REGISTRY };
 /** Number of cards shown before "Show more". */
 const FIRST_SHOWN = 6;
-const NEW_SHOWN = 6;
 const MERGED_SHOWN = 30;
 const TAGS_SHOWN = 20;
 /** Number of registries searched before the user asks for more: each search reads a whole registry. */
@@ -135,16 +135,14 @@ function Home({ matching, filter }: SectionProps): JSX.Element {
   );
 }
 
-const NEWEST: CatalogueFilter = { ...NO_FILTER, sort: 'updated' };
-
-/** New entries by a stated date; the time of a sync does not count. */
+/** New entries of all registries. */
 function NewEntries({ registries }: { registries: readonly string[] }): JSX.Element {
-  const { found } = useSearches(registries, NEWEST, { limit: 2 * NEW_SHOWN, dated: true });
-  const entries = newest(mergeResults(readable(found), 'updated')).slice(0, NEW_SHOWN);
+  const { found } = useSearches(registries, NEWEST, NEWEST_PAGE);
+  const entries = newest(readable(found));
   if (entries.length === 0) return <></>;
   return (
     <section class="new-entries">
-      <h2>New and updated</h2>
+      <h2>{SORTS.updated}</h2>
       <Cards entries={entries} />
     </section>
   );

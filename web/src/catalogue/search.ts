@@ -56,6 +56,11 @@ interface Page {
   readonly cursor?: string | undefined;
 }
 
+/** Finds new entries by a stated date; the time of a sync does not count. */
+export const NEWEST: CatalogueFilter = { ...NO_FILTER, sort: 'updated' };
+/** Twice as many as are shown, because `newest` leaves some out. */
+export const NEWEST_PAGE: Page = { limit: 12, dated: true };
+
 /** Returns the sort order. Without words to match, sorting by relevance gives the order of the registry's sources. */
 export function sortOf({ sort }: Pick<CatalogueFilter, 'sort'>): Sort {
   return sort || 'relevance';
