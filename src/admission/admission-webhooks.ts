@@ -24,7 +24,7 @@ import type { HoldReason } from './verdict.js';
 
 /** Maximum concurrent requests to one webhook, counted separately for publications and held versions. */
 export const MAX_CONCURRENT = 8;
-/** How many publications of one person webhooks may be deciding at a time. */
+/** Maximum publications per person waiting for webhooks. */
 const MAX_PER_PERSON = 10;
 const MAX_BYTES = 64 * 1024;
 const MAX_REASONS = 10;

@@ -22,7 +22,7 @@ export type ConsideredBlocks = readonly { readonly id: string; readonly revision
 export interface AdmittedContent {
   /** The versions to store. */
   readonly admitted: readonly IncomingVersion[];
-  /** Whether a stored version is kept unchanged although it is not in `admitted`. */
+  /** Whether to keep a stored version that is missing from `admitted`. */
   readonly stays: (version: VersionName) => boolean;
   /** The number of stored versions that are kept that way. */
   readonly staying: number;

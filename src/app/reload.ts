@@ -164,7 +164,7 @@ const RELOADED: ReadonlySet<string> = new Set([
 
 type Parts = Readonly<Record<string, unknown>>;
 
-/** Returns the paths of the settings that a reload does not apply and that changed, without their values, which may be secret. */
+/** Returns the paths of changed settings that a reload does not apply. Omits their values, which may be secret. */
 function waitingPaths(started: Config, next: Config): string[] {
   const takesAuth = started.auth.mode === next.auth.mode;
   const parts = ({ auth, ...others }: Config): Parts => ({

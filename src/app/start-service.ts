@@ -119,7 +119,7 @@ function poolsOf({ dataSource, searches, readiness }: OpenDatabase): Parameters<
 
 /** Hard limit for a shutdown, counted from the end of the notice period; reference/commands allows 10 s. */
 export const STOP_LIMIT_MS = 9_500;
-/** How long requests in flight may run after the server stops accepting connections; reference/commands allows 10 s in total. */
+/** Time for requests in flight to finish after the server stops accepting connections; reference/commands allows 10 s in total. */
 const DRAIN_MS = 6_000;
 
 /**

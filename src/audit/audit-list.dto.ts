@@ -40,7 +40,7 @@ export class AuditListParameters {
 
   @ApiPropertyOptional({
     description:
-      'Maximum number of events on a page; large events, or many that the caller may not see, end it earlier. Streams are unlimited by default',
+      'Maximum number of events on a page; large events, or many that are hidden from the caller, end it earlier. Streams are unlimited by default',
   })
   @MayBeEmpty()
   @IsPageLimit(DEFAULT_EVENTS, MAX_EVENTS)

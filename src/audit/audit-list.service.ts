@@ -122,7 +122,7 @@ function mayKnow(policy: AccessPolicy, caller: Caller, { role, claims }: AuditSc
 /** Maximum number of characters in a chunk of a stream; each chunk stays in memory until the client has read it. */
 const MAX_CHUNK_CHARACTERS = 256 * 1_024;
 const EVENTS_PER_CHUNK = 500;
-/** Interval of empty lines, shorter than the idle timeouts of common proxies. */
+/** Interval between empty keep-alive lines; shorter than the idle timeouts of common proxies. */
 const KEEP_ALIVE_MS = 30_000;
 const TIMEOUT_MS = 10_000;
 

@@ -70,7 +70,7 @@ export interface AuditDeclaration {
 
 export type LongWhen = 'always' | 'unless paged';
 
-/** Whether a request writes nothing although its method is not GET or HEAD. */
+/** Whether a request is read-only despite its method. */
 export type WritesNothing = (request: Request) => boolean;
 
 // Route metadata, read by the guards and interceptors.
@@ -96,7 +96,7 @@ interface RouteBehavior {
   readonly status?: number;
   /** A consumer route of this kind needs a token only where a GET would (reference/access, reference/mcp). */
   readonly writesNothing?: true | WritesNothing;
-  /** The response may take a long time, always or unless the request is paged. Few such requests run at a time. */
+  /** When the response may take long: always, or only if the request is not paged. Only a few such requests run concurrently. */
   readonly mayBeLong?: LongWhen;
   /**
    * Accepts a token as the password of `Basic`, and offers it in a 401: Git sends no other credentials

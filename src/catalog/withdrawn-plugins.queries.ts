@@ -61,8 +61,8 @@ export class WithdrawnPlugins {
   ) {}
 
   /**
-   * Returns the distinct names, in order, of plugins and skills that blocks hold or that were removed, and that the
-   * caller would otherwise see.
+   * Returns distinct names, in order, of plugins and skills that were removed or are held by blocks and would otherwise
+   * be visible to the caller.
    *
    * @throws ApiError as `RegistryViews.verify`; 503 `database_timeout`.
    */

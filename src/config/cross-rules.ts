@@ -140,9 +140,7 @@ export function withoutClaims({ auth, sources }: Pick<Config, 'auth' | 'sources'
 export function withoutEffect({ auth, sources }: Pick<Config, 'auth' | 'sources'>): string[] {
   const rules =
     auth.authz && !oauthInUse(auth)
-      ? [
-          'auth.authz: has no effect in anonymous mode: callers are not identified, so its rules restrict nobody',
-        ]
+      ? ['auth.authz: has no effect in anonymous mode, because callers are not identified']
       : [];
   const filters = sources.flatMap(({ name, kind, filter }, position) =>
     filter !== null && KINDS[kind].filledBy === 'publishing'

@@ -178,7 +178,7 @@ export class ExplainedStep {
 
   @ApiProperty({
     enum: STEP_OUTCOMES,
-    description: '`skipped`: not checked in this mode; `unknown_to_you`: you may not know the outcome',
+    description: '`skipped`: not checked in this mode; `unknown_to_you`: the outcome is hidden from you',
   })
   outcome: StepOutcome;
 
@@ -319,7 +319,7 @@ export class AccessPreview {
     additionalProperties: true,
     nullable: true,
     description:
-      'The first page, byte for byte as that caller gets it; null if they have no access to the registry',
+      'The first page, byte for byte as the described caller would get it; null if they have no access to the registry',
   })
   page: object | null;
 }

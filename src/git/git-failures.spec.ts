@@ -5,10 +5,10 @@ const NO_SECRETS = { secrets: [], proxySecrets: [] };
 const FORBIDDEN = "fatal: unable to access 'https://git.example/': The requested URL returned error: 403";
 
 it.each([
-  [`${FORBIDDEN}\n`, 'access denied (403): the account may not read this repository'],
+  [`${FORBIDDEN}\n`, 'access denied (403): the account is not allowed to read this repository'],
   [
     `remote: You shall not pass\n${FORBIDDEN}\n`,
-    'access denied (403): the account may not read this repository',
+    'access denied (403): the account is not allowed to read this repository',
   ],
   [`fatal: remote error: ${FORBIDDEN}\n`, `the server said: ${FORBIDDEN}`],
   [`fatal: remote error: no\n${FORBIDDEN}\n`, `the server said: no ${FORBIDDEN}`],

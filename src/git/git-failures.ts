@@ -20,13 +20,13 @@ const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string
         ? 'the user name or the password was refused'
         : 'it requires a user name and a password, and git.auth is not set; some servers also respond like this if the repository does not exist',
   ],
-  [/returned error: 403/, () => 'access denied (403): the account may not read this repository'],
+  [/returned error: 403/, () => 'access denied (403): the account is not allowed to read this repository'],
   [
     /returned error: 404|repository '.*' not found|does not appear to be a git repository/i,
     (hasPassword) =>
       hasPassword
-        ? 'there is no such repository, or the account may not see it'
-        : 'there is no such repository, or it is private and git.auth is not set',
+        ? 'the repository does not exist, or the account has no access to it'
+        : 'the repository does not exist, or it is private and git.auth is not set',
   ],
   [
     /returned error: 30\d|unable to update url base from redirection/,

@@ -9,11 +9,11 @@ import { createRepository, sizeOfFile } from './repository-build.js';
 /** Limits of the repositories on disk, in bytes before compression. */
 export interface CacheLimits {
   readonly totalBytes: number;
-  /** Limit of one repository. */
+  /** Maximum bytes per repository. */
   readonly bytes: number;
   /** A repository up to this size is small: it does not wait for large ones, which leave room for it. */
   readonly smallBytes: number;
-  /** Limit of one repository. */
+  /** Maximum files per repository. */
   readonly files: number;
   readonly buildMs: number;
   /** How long clients may continuously read a repository before it must make room for a smaller one. */

@@ -22,7 +22,7 @@ export interface TranslatedServers {
   /** The other file, as JSON; null if this file cannot be read. */
   readonly text: string | null;
   readonly untranslated: readonly UntranslatedServer[];
-  /** Whether none could be translated, although the file may have servers. */
+  /** Whether the file may contain servers but none could be translated. */
   readonly hasNone?: boolean;
 }
 

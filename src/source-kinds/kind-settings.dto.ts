@@ -77,9 +77,9 @@ const IsNamespace = textDecorator('isNamespace', (text) =>
   if (file.path !== undefined && file.url !== undefined)
     return issue('has a path and a url: only one of them is allowed');
   if (file.format === 'skills')
-    return below(['format'], issue('cannot be skills, which are folders: use a git source'));
+    return below(['format'], issue('cannot be "skills": skills are folders; use a git source'));
   if (file.format === 'marketplace' && file.namespace === undefined)
-    return below(['namespace'], issue('is required for the format marketplace'));
+    return below(['namespace'], issue('is required for format "marketplace"'));
   return namespaceIssues(file);
 })
 export class FileSettings {

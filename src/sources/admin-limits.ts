@@ -88,7 +88,7 @@ export class AdminFiles {
     if (this.roots.length === 0)
       throw new ApiError(
         'path_not_allowed',
-        'Sources created through the API may not read files: the configuration has no adminFileRoots',
+        'Sources created through the API cannot read files: the configuration has no adminFileRoots',
       );
     const absolute = resolve(this.directory, path);
     const root = path.includes('\0') ? undefined : deepest(this.roots, absolute);
@@ -114,7 +114,7 @@ export class AdminFiles {
     throw new ApiError(
       'path_not_allowed',
       root.hosts.length === 0
-        ? 'Secrets below this directory may not be sent to any host: an operator must list hosts for it in adminFileRoots'
+        ? 'Secrets below this directory cannot be sent to any host: an operator must list hosts for it in adminFileRoots'
         : `adminFileRoots allows sending secrets below this directory only to ${root.hosts.join(', ')}`,
     );
   }
@@ -199,7 +199,7 @@ export class AdminNamespaces {
     const allowed = this.limits.adminKubernetesNamespaces;
     const namespaces = elements(member(settings, key));
     if (allowed.length === 0)
-      return `The API may not create sources of kind ${kind}: the configuration has no adminKubernetesNamespaces`;
+      return `The API cannot create sources of kind ${kind}: the configuration has no adminKubernetesNamespaces`;
     if (namespaces.length === 0)
       return `A source of kind ${kind} created through the API must list its namespaces, from adminKubernetesNamespaces`;
     const refused = namespaces.filter((namespace) => !allowed.includes(String(namespace)));

@@ -119,7 +119,7 @@ describe('adminFileRoots of several tenants', () => {
     const report = await service.synced('swapped');
     expect(report).toMatchObject({
       status: 'failed',
-      error: expect.stringMatching(/swapped.json may not be read: /),
+      error: expect.stringMatching(/swapped.json is not allowed: /),
     });
     expect(serversIn(await service.as(BLUE).get('/registry/swapped/v0.1/servers'))).toEqual([
       'com.blue/kept',
@@ -300,7 +300,7 @@ describe('secret files of several tenants', () => {
       ).error;
     expect(await sentence(token)).toMatch(/only to 127\.0\.0\.1$/);
     expect(await sentence(hostless)).toMatch(
-      /^Secrets below this directory may not be sent to any host: .* hosts/,
+      /^Secrets below this directory cannot be sent to any host: .* hosts/,
     );
   });
 
@@ -314,12 +314,12 @@ describe('secret files of several tenants', () => {
     const refused = await service.synced('again');
     expect(refused).toMatchObject({
       status: 'failed',
-      error: expect.stringMatching(/mine may not be read: .*only to registry\.red\.example/),
+      error: expect.stringMatching(/mine is not allowed: .*only to registry\.red\.example/),
     });
     await service.restart((edited) => edited.configuration(roots(['127.0.0.1'])));
     renameSync(mine, `${mine}-before`);
     symlinkSync(hostless, mine);
-    expect((await service.synced('again')).error).toMatch(/mine may not be read/);
+    expect((await service.synced('again')).error).toMatch(/mine is not allowed/);
     expect(upstream.pages().filter(({ authorization }) => authorization !== undefined)).toEqual([]);
     unlinkSync(mine);
     writeFileSync(mine, TOKEN);

@@ -70,7 +70,7 @@ describe('an upstream registry at a private address', () => {
     expect((await open.get('/v1/sources/moved')).json).toMatchObject({ api: api(join(root, 'token')) });
     await rm(join(root, 'token'));
     await symlink(join(outside, 'token'), join(root, 'token'));
-    expect((await open.synced('moved')).error).toMatch(/token may not be read/);
+    expect((await open.synced('moved')).error).toMatch(/token is not allowed/);
     expect(upstream.pages()).toEqual([]);
   });
 });

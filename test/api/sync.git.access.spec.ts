@@ -145,7 +145,7 @@ describe('a repository of an API-made source', () => {
     const auth = { username: 'a', passwordFile: '/etc/hostname' };
     expectRefused(await put({ repository: git.url('acme'), auth }), 400, 'path_not_allowed');
     const made = connectionTo({ repository: git.url('acme'), auth }, 'api', { adminAllowPrivateIP: true });
-    await expect(made).rejects.toThrow(/may not be read/);
+    await expect(made).rejects.toThrow(/is not allowed/);
   });
 
   it('may be fetched from private addresses when allowed, with a file below adminFileRoot', async () => {

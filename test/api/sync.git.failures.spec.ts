@@ -52,7 +52,7 @@ describe('an unusable repository', () => {
     ],
     ['Git LFS', () => repository.commit({ [path]: pointer }), /is stored in Git LFS/],
     ['an invalid catalog', () => repository.commit({ [path]: '{}' }), /not in the registry format/],
-    ['a status of 404', answer(404), /there is no such repository, or it is private/],
+    ['a status of 404', answer(404), /the repository does not exist, or it is private/],
     ['a status of 403', answer(403), /access denied \(403\)/],
     ['a status of 429', answer(429), /refuses further requests/],
     ['a status of 500', answer(500), /its server failed with a 5xx status/],
@@ -85,7 +85,7 @@ describe('an unusable repository', () => {
 
   it('reports a missing repository and recovers', async () => {
     await rename(repository.directory, `${repository.directory}.away`);
-    expect((await service.synced('main')).error).toMatch(/there is no such repository/);
+    expect((await service.synced('main')).error).toMatch(/the repository does not exist/);
     await rename(`${repository.directory}.away`, repository.directory);
     await repository.commit({ [path]: aFileOf('again') });
     expect(await service.synced('main')).toMatchObject({ status: 'complete', error: null });

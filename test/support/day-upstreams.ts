@@ -175,7 +175,7 @@ export class DaySite {
   }
 }
 
-/** A repository whose server may fail as a whole, and which may not contain a catalog. */
+/** A repository whose server may fail as a whole, and which might not contain a catalog. */
 export class DayRepository implements DayUpstream {
   readonly shelf: Shelf;
   private repository: GitRepository;

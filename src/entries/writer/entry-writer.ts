@@ -93,8 +93,8 @@ export class EntryWriter {
    * Makes the entries of a source match `incoming`, as far as they fit their limits: deletes missing versions, does not
    * write unchanged versions, and elects the latest version of every changed entry.
    *
-   * @param keepsUntilAdmitted whether an entry's versions stay while every incoming version of it is held; for sources
-   *   whose entries have a single version, which replaces the previous one.
+   * @param keepsUntilAdmitted whether to keep an entry's versions while all its incoming versions are held. Set for sources
+   *   with one version per entry, where a new version replaces the old one.
    */
   async replaceAll(
     manager: EntityManager,
@@ -394,9 +394,8 @@ export class EntryWriter {
 }
 
 /**
- * Returns a filter for stored versions of entries for which every version that the sync read is held: the versions that
- * the sync did not read stay served meanwhile. A served version that the sync read and holds, because of a block or
- * rule, does not stay.
+ * Returns a filter for the stored versions to keep: those that the sync did not read, of entries whose synced versions
+ * are all held.
  */
 function heldEntirely(
   incoming: readonly IncomingVersion[],

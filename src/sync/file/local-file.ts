@@ -81,7 +81,7 @@ async function checkOpened(path: string, opened: Stats): Promise<void> {
   const current = await stat(real);
   const isSame = current.ino === opened.ino && current.dev === opened.dev;
   if (!isSame || real !== path)
-    throw new FetchError(`${path} may not be read: it was replaced after it was checked`);
+    throw new FetchError(`${path} was refused: it was replaced after it was checked`);
 }
 
 function reasonOf(error: NodeJS.ErrnoException): string {

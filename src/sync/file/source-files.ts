@@ -80,7 +80,7 @@ export class SourceFiles {
 
   private allowed(path: string, use: FileUse, source: FileSource): Promise<string> {
     return this.admin.check(path, use, source).catch((error: unknown) => {
-      throw error instanceof ApiError ? new FetchError(`${path} may not be read: ${error.message}`) : error;
+      throw error instanceof ApiError ? new FetchError(`${path} is not allowed: ${error.message}`) : error;
     });
   }
 }

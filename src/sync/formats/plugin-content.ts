@@ -61,8 +61,8 @@ export function configurationFiles(entry: Readonly<Record<string, unknown>>): st
 }
 
 /**
- * Returns what is stored of a plugin that is not stored unchanged (reference/sources), so that clients that install it
- * from here get the same components as from the marketplace. Its manifest may be as long as the marketplace.
+ * Returns what is stored of a rewritten plugin (reference/sources). Clients get the same components from here as from
+ * the marketplace. The manifest may be as long as the marketplace.
  */
 export function pluginContent(parts: PluginParts): PluginContent {
   const { entry } = parts;

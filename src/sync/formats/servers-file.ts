@@ -39,7 +39,7 @@ function placeholderProblem(document: unknown): DocumentProblem | null {
   if (typeof version !== 'string' || !/\$\{|\{\{/.test(version)) return null;
   return {
     path: 'version',
-    message: `${preview(version)} is a placeholder: the published document has the version`,
+    message: `${preview(version)} is a placeholder: use the published document, which contains the real version`,
   };
 }
 

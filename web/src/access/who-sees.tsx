@@ -76,7 +76,7 @@ export function WhoSees(props: Props): JSX.Element {
 
 interface GrantsProps {
   readonly who: WhoHasAccess;
-  /** The registry in the question. If it is empty, each claim set lists its own. */
+  /** Registry to show for claim sets that do not name one. Empty if every claim set names its registry. */
   readonly asked: string;
 }
 

@@ -154,7 +154,7 @@ function Dangers({ members: { hooks = [], executables = [], unreadable = [] } }:
 function Content({ item }: { item: AdmissionItemDetails }): JSX.Element {
   const { document: content, served, replaces, status } = item;
   if (content === undefined)
-    return <p class="muted">You may not see the document, or it is no longer stored.</p>;
+    return <p class="muted">You don't have access to the document, or it is no longer stored.</p>;
   const text = JSON.stringify(content, null, 2);
   if (!replaces || served === undefined)
     return (

@@ -109,7 +109,7 @@ function NewEntries({ registry, result }: { registry: string; result: SearchResu
 
 const MAX_WORDS_LENGTH = 100;
 
-/** Says that no entry has all words as typed: which words were found instead, or that some are missing. */
+/** Explains why no entry matches every typed word: lists the corrected words, or says that some are missing. */
 export function Loosely({ corrected, partial }: Partial<SearchResult['metadata']>): JSX.Element {
   return (
     <>

@@ -40,7 +40,7 @@ const LIFETIME_SHARE = 4;
 const MAX_MARGIN_MS = 60_000;
 const CHECK_MS = 1_000;
 const RETRY_MS = 5_000;
-/** How long to retry after expiry: a computer that wakes up may not have a network yet. */
+/** How long to retry after expiry: a computer that wakes up might not have a network yet. */
 const GIVE_UP_MS = 60_000;
 
 /**

@@ -263,7 +263,7 @@ function ApiFields({ value, change, problems, mayReadFiles }: KindProps): JSX.El
       <TextField
         label="Timeout"
         placeholder="10s"
-        hint="How long one page may take; 10s if empty."
+        hint="Timeout per page; default 10s."
         value={value['timeout']}
         change={(timeout) => change({ ...value, timeout })}
         problems={problems.at('api.timeout')}

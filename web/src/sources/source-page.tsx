@@ -24,7 +24,7 @@ const POLL_MS = 1_500;
 /** How long to poll for a requested sync that has not started. */
 const START_TIMEOUT_MS = 30_000;
 
-/** A sync requested from this page that may not have started yet. */
+/** A sync requested from this page that might not have started yet. */
 interface RequestedSync {
   readonly previousAttemptAt: string | null;
   readonly pollUntil: number;
