@@ -17,6 +17,6 @@ it.each<[string, Caller, Caller, boolean]>([
   expect(personKey(one)?.equals(personKey(other) ?? Buffer.alloc(0))).toBe(isSame);
 });
 
-it('anonymous callers are nobody', () => {
+it('anonymous callers have no identity', () => {
   expect(personKey({ subject: null, issuer: null, claims: {}, identified: false })).toBeNull();
 });

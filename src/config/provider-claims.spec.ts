@@ -251,7 +251,7 @@ describe('claims that no mapping can yield are warned about (reference/explain)'
     );
   });
 
-  it('at most 20 places', () => {
+  it('in at most 20 places', () => {
     const superAdmin = Array.from({ length: 22 }, (_, index) => ({ role: `none-${index}` }));
     expect(warnings({}, { superAdmin })).toHaveLength(21);
     expect(warnings({}, { superAdmin }).at(-1)).toMatch(/^2 more places/);

@@ -91,7 +91,7 @@ describe('a configuration of a ToolHive registry server', () => {
     expect(found).toContainEqual(expect.stringMatching(/^spec\.configYAML: .*write its text to a file/));
   });
 
-  it('has all foreign keys reported, with their lines but without values', () => {
+  it('yields a problem for each foreign key, with its line but without its value', () => {
     const text = [
       'auth: { mode: anonymous, publicPaths: [/hunter2] }',
       'sources:',

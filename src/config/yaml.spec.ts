@@ -6,7 +6,7 @@ import { ConfigurationError } from '../validation/value-checks.js';
 import { MAX_YAML_BYTES, parseYaml, readConfigText } from './yaml.js';
 
 describe('a YAML file', () => {
-  it('becomes plain data with the line of every path', () => {
+  it('is parsed into plain data, with a line number for each path', () => {
     const { tree, lineOf } = parseYaml('a: &x\n  b: [1, "2"]\nc: *x\n"d e": ~\n', 'f.yaml');
     expect(tree).toEqual({ a: { b: [1, '2'] }, c: { b: [1, '2'] }, 'd e': null });
     const paths = [['a'], ['a', 'b'], ['a', 'b', 1], ['c'], ['c', 'b'], ['d e'], ['a', 'missing'], ['a', 1]];

@@ -35,7 +35,7 @@ it('examines at most 50 packages', () => {
   expect(() => of(...others, ...others, GIT)).toThrow('identifier');
 });
 
-it('finds nothing to fetch if no host is listed, unless a package at a listed host is invalid', () => {
+it('skips packages at unlisted hosts, and refuses an invalid one at a listed host', () => {
   const [unlisted, invalid] = [
     { ...GIT, url: 'https://other.example.com/a' },
     { ...GIT, commit: 'x' },

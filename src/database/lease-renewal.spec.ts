@@ -75,7 +75,7 @@ describe('the leases of one owner', () => {
     renewal.end();
   });
 
-  it('are not renewed while none is held', async () => {
+  it('are renewed only while at least one is held', async () => {
     let renewals = 0;
     const renewal = new LeaseRenewal(
       async () => {

@@ -217,14 +217,19 @@ describe('members are read from', () => {
       },
       { servers: [{ name: 'docs', url: 'https://x.example/mcp' }], skills: [{ name: 's', description: '' }] },
     ],
-    ['a folder that is not there', { 'plugin.json': { skills: './skills/', commands: ['./x'] } }, {}],
-    ['nothing', { 'README.md': 'npx left-pad', 'nested/.mcp.json': { pad: npx() } }, {}],
   ])('%s', async (_, files, expected) => {
     expect(await membersIn(files)).toEqual(expected);
   });
 });
 
-describe('a file is unreadable that', () => {
+it.each<[string, Files]>([
+  ['a missing folder', { 'plugin.json': { skills: './skills/', commands: ['./x'] } }],
+  ['a folder without member files', { 'README.md': 'npx left-pad', 'nested/.mcp.json': { pad: npx() } }],
+])('finds no members in %s', async (_, files) => {
+  expect(await membersIn(files)).toEqual({});
+});
+
+describe('a file is unreadable if it', () => {
   const servers = JSON.stringify({ pad: npx() });
   it.each<[string, Files]>([
     ['is broken', { '.mcp.json': servers.slice(0, -1) }],
@@ -280,7 +285,9 @@ describe('a file is unreadable that', () => {
   ])('%s', async (_, files) => {
     expect((await membersIn(files)).unreadable).toEqual([Object.keys(files)[0]]);
   });
+});
 
+describe('an unreadable file', () => {
   it('keeps the known members of the other files', async () => {
     expect(await membersIn({ '.mcp.json': { pad: npx(), x: { command: '$X' } }, 'bin/y': '' })).toEqual({
       servers: [PAD_SERVER, { name: 'x', command: '$X' }],
@@ -288,21 +295,23 @@ describe('a file is unreadable that', () => {
       unreadable: ['.mcp.json'],
     });
   });
+});
 
-  it('is not caused by frontmatter text that looks like an anchor, a key or a pattern', async () => {
+describe('frontmatter is readable', () => {
+  it('with text that looks like an anchor, a key or a pattern', async () => {
     const text = '---\nname: a\ndescription: R&D & more? Yes, *all* of it ? << 1\ntools: *\n---\n';
     expect(await membersIn({ 'agents/x.md': text + 'x'.repeat(20_000) })).toEqual({ agents: ['a'] });
   });
 
-  it('is not caused by frontmatter that clients accept although it is not YAML', async () => {
+  it('that clients accept although it is not YAML', async () => {
     const text =
       '---\nname: a\ndescription: Use it: for hooks, and "more"\n  <example>user: hi</example>\n---\n';
     expect(await membersIn({ 'agents/x.md': text })).toEqual({ agents: ['a'] });
   });
 });
 
-describe('of hostile files', () => {
-  it('the members stay short, and the rest counts as unreadable', async () => {
+describe('reading hostile files', () => {
+  it('keeps members short and counts the rest as unreadable', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 900 }, (_, at) => [`s${at}`, { command: 'x'.repeat(1_000) }]),
     );
@@ -327,18 +336,18 @@ describe('of hostile files', () => {
       ];
     }),
     ['a path of slashes', { 'plugin.json': { skills: `a${'/'.repeat(250_000)}b` } }],
-  ])('%s is cut before it is parsed', async (_, files) => {
+  ])('cuts %s before it parses it', async (_, files) => {
     const members = await membersIn(files);
     expect(members.unreadable).toEqual(Object.keys(files));
     expect(JSON.stringify(members).length).toBeLessThan(10_000);
   });
 
-  it('a long value of another variable does not count', async () => {
+  it('ignores a long value of another variable', async () => {
     const a = { command: 'npx', args: ['left-pad'], env: { KEY: 'x'.repeat(10_000) } };
     expect((await membersIn({ '.mcp.json': { a } })).unreadable).toBeUndefined();
   });
 
-  it('ten thousand commands are read in slices, in which timers run', async () => {
+  it('reads ten thousand commands in slices, between which timers run', async () => {
     const one = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`s${at}`, npx(`p${at % 7}`)]));
     const paths = Array.from({ length: 12 }, (_, at) => `s/${at}.json`);
     const files = Object.fromEntries(paths.map((path) => [path, { mcpServers: one }]));
@@ -350,7 +359,7 @@ describe('of hostile files', () => {
     expect(ticks).toBeGreaterThan(3);
   });
 
-  it('only a limited number of skills are parsed', async () => {
+  it('parses only a limited number of skills', async () => {
     const text = '---\nname: x\nhooks: {}\n---\n';
     const paths = Array.from({ length: 60 }, (_, at) => `skills/s${at}/SKILL.md`);
     const members = await membersIn(Object.fromEntries(paths.map((path) => [path, text])));

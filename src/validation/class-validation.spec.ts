@@ -121,7 +121,7 @@ describe('a tree', () => {
     expect(problems({ part, ...tree })).toHaveLength(100);
   });
 
-  it('has its claims counted before they are checked', () => {
+  it('can have its claims counted before they are checked', () => {
     const claims = { a: 'b', c: ['d', 'e'], f: { g: [1, null] } };
     expect(countClaimValues(toInstance(Whole, { part, claims, any: claims }))).toBe(5);
   });

@@ -126,15 +126,15 @@ describe('a caller is identified as in a request', () => {
     ['a token for others', token({ ...PIA, aud: 'other' }), {}, '401 token_invalid', { because: 'the audience does not match' }],
     ['a token of another issuer', token({ ...PIA, iss: 'https://other.example' }), {}, '401 token_invalid', { because: 'the issuer does not match' }],
     ['a token that omits its groups', token({ sub: 'pia', org: 'acme', _claim_names: { groups: 'src1' } }), {}, '401 claims_incomplete', { outcome: 'refused' }],
-    ['nobody, where tokens are required', { anonymous: true }, mail, '401 token_missing', { outcome: 'refused' }],
-    ['nobody, in an open registry', { anonymous: true }, { registry: 'open', ...mail }, '200', { because: 'anonymous' }],
-    ['nobody, with too few claims', { anonymous: true }, { registry: 'open' }, '404 entry_not_found', { because: 'anonymous' }],
-    ['nobody, on a public path', { anonymous: true }, { registry: 'public', ...mail }, '404 entry_not_found', { because: 'publicPaths' }],
+    ['an anonymous caller, where tokens are required', { anonymous: true }, mail, '401 token_missing', { outcome: 'refused' }],
+    ['an anonymous caller in an open registry', { anonymous: true }, { registry: 'open', ...mail }, '200', { because: 'anonymous' }],
+    ['an anonymous caller with too few claims', { anonymous: true }, { registry: 'open' }, '404 entry_not_found', { because: 'anonymous' }],
+    ['an anonymous caller on a public path', { anonymous: true }, { registry: 'public', ...mail }, '404 entry_not_found', { because: 'publicPaths' }],
     ['a key', { key: 'reader' }, mail, '200', { because: 'key' }],
     ['a key with too few claims', { key: 'reader' }, {}, '404 entry_not_found', { because: 'key' }],
     ['a key of another registry', { key: 'reader' }, { registry: 'open', ...mail }, '404 registry_not_found', { outcome: 'refused' }],
     ['an expired key', { key: 'expired' }, mail, '404 registry_not_found', { because: 'the key has expired' }],
-  ])('%s', async (_, form, asked, answer, step) => {
+  ])('given as %s', async (_, form, asked, answer, step) => {
     const reply = await ask(SUPER_ADMIN, form, asked);
     expect(reply.status).toBe(200);
     const explained = reply.json as { answer: { status: number; code?: string }; decision: string; steps: object[] };
@@ -147,8 +147,10 @@ describe('a caller is identified as in a request', () => {
     expect(exit).toBe(status === 200 ? 0 : 1);
     expect(await requested(form, asked)).toBe(status);
   }); // oxfmt-ignore
+});
 
-  it('even with mapped claims', async () => {
+describe('explaining access for another caller', () => {
+  it('refuses a blocked caller even with mapped claims', async () => {
     const mallory = { claims: { sub: 'mallory', org: 'acme', team: 'platform' } };
     expect((await ask(SUPER_ADMIN, mallory)).json).toMatchObject({ answer: { code: 'caller_blocked' } });
     expect((await offline(optionsOf(mallory))).output).toMatch(/^refused \(401 caller_blocked\)/);
@@ -166,7 +168,7 @@ describe('a caller is identified as in a request', () => {
     expect(missing).toBeUndefined();
   });
 
-  it('only reads are open to callers without a token', async () => {
+  it('allows callers without a token to read only', async () => {
     for (const as of [{ anonymous: true }, { key: 'reader' }])
       for (const action of ['manage', 'publish'])
         for (const registry of ['acme', 'open', 'public'])
@@ -175,7 +177,7 @@ describe('a caller is identified as in a request', () => {
           });
   });
 
-  it('a preview accepts the same callers', async () => {
+  it('accepts the same callers in a preview', async () => {
     const preview = async (as: Form, registry = 'acme') =>
       (await service.as(SUPER_ADMIN).post('/v1/access/preview', { registry, as })).json;
     const counts = (server: number) => ({ server, skill: 0, plugin: 0 });

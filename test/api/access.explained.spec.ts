@@ -426,7 +426,7 @@ describe('POST /v1/access/preview', () => {
   const preview = (sender: Sender, as: object, more: object = {}) =>
     sender.post('/v1/access/preview', { registry: 'acme', as: { claims: as }, ...more });
 
-  it('returns the page as that caller gets it, byte for byte, with counts', async () => {
+  it('returns the page as the described caller would get it, byte for byte, with counts', async () => {
     for (const [asker, claims] of [
       [ACME_ADMIN, ACME_PLATFORM],
       [ACME_ADMIN, ACME_DATA],

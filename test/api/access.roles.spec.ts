@@ -94,7 +94,7 @@ describe('role rules', () => {
     ]);
   });
 
-  it('grant superAdmin to no caller without a rule', async () => {
+  it('grant superAdmin only through a rule', async () => {
     const caller = service.as({ role: 'super-admin', superAdmin: true });
     expect(rolesIn(await caller.get('/v1/me'))).toEqual([]);
   });

@@ -194,7 +194,7 @@ describe('an admission webhook and publications', () => {
     expect((await publish(bad)).status).toBe(201);
   });
 
-  it('that has not failed is not asked again, even on approval', async () => {
+  it('is asked again only after a failure, even on approval', async () => {
     receiver.answer = () => says('hold', 'look at it');
     const free = aName();
     for (const name of [free, REVIEWED]) expect((await publish(name)).status).toBe(202);

@@ -159,7 +159,7 @@ describe.each([
     { sub: '' },
     { client_id: '', azp: '', appid: '', cid: '' },
     { preferred_username: 'ann' },
-  ])('with %j identifies nobody: 401 no_subject', async (claims) => {
+  ])('with %j identifies no caller: 401 no_subject', async (claims) => {
     const reply = await me(token({ sub: undefined, ...claims }));
     expectRefused(reply, 401, 'no_subject');
     expect(reply.headers['www-authenticate']).toContain('error="invalid_token"');

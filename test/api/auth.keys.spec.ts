@@ -35,11 +35,11 @@ describe('the keys of a provider', () => {
   });
 });
 
-describe('a provider that rotates its key', () => {
+describe('when a provider rotates its key,', () => {
   const service = aProtectedService();
   const { issuer } = service;
 
-  it('has tokens of both keys accepted after one refetch', async () => {
+  it('tokens of both keys are accepted after one refetch', async () => {
     const old = issuer.sign();
     expect(await statusOf(service, old)).toBe(200);
     issuer.rotate();
@@ -50,7 +50,7 @@ describe('a provider that rotates its key', () => {
     expect(await statusOf(service, old)).toBe(200);
   });
 
-  it('has tokens of a second new key refused until 30 s have passed', async () => {
+  it('tokens of a second new key are refused until 30 s have passed', async () => {
     clock.passes(COOLDOWN);
     expect(await statusOf(service, issuer.sign({}, { kid: issuer.rotate() }))).toBe(200);
     const token = issuer.sign({}, { kid: issuer.rotate() });
@@ -60,11 +60,11 @@ describe('a provider that rotates its key', () => {
   });
 });
 
-describe('a provider that removes a key', () => {
+describe('when a provider removes a key,', () => {
   const service = alsoWithMappedClaims(aProtectedService());
   const { issuer } = service;
 
-  it('has its tokens refused after the next fetch, even accepted ones', async () => {
+  it('its tokens are refused after the next fetch, even accepted ones', async () => {
     const leaked = issuer.currentKid;
     const token = issuer.sign();
     expect(await statusOf(service, token)).toBe(200);
@@ -74,7 +74,7 @@ describe('a provider that removes a key', () => {
     expectChallenge(await ask(service, token), { error: 'invalid_token' });
   });
 
-  it('has its tokens refused after the key lifetime at the latest', async () => {
+  it('its tokens are refused after the key lifetime at the latest', async () => {
     const removed = issuer.currentKid;
     const token = issuer.sign();
     expect(await statusOf(service, token)).toBe(200);
@@ -88,7 +88,7 @@ describe('a provider that removes a key', () => {
   it.each([
     ['its kid', (kid: string): string | undefined => kid],
     ['none', () => undefined],
-  ])('may replace it immediately by another; tokens with %s as kid are accepted', async (_what, kidOf) => {
+  ])('tokens of an immediate replacement are accepted, with %s as kid', async (_what, kidOf) => {
     const kid = issuer.currentKid;
     const sign = () => issuer.sign({}, { kid: kidOf(kid) });
     for (const other of issuer.kids) if (other !== kid) issuer.remove(other);
@@ -102,7 +102,7 @@ describe('a provider that removes a key', () => {
     expectChallenge(await ask(service, before), { error: 'invalid_token' });
   });
 
-  it('may reuse its kid for another key', async () => {
+  it('its kid can be reused for another key', async () => {
     const kid = issuer.currentKid;
     const before = issuer.sign();
     expect(await statusOf(service, before)).toBe(200);
@@ -114,11 +114,11 @@ describe('a provider that removes a key', () => {
   });
 });
 
-describe('a provider whose keys cannot be fetched anymore', () => {
+describe('when the keys of a provider can no longer be fetched,', () => {
   const service = aProtectedService();
   const { issuer } = service;
 
-  it('has its tokens accepted for the key lifetime, then returns 503', async () => {
+  it('its tokens are accepted for the key lifetime; then 503 is returned', async () => {
     expect(await statusOf(service, issuer.sign())).toBe(200);
     issuer.injectFault('jwks', 'down');
     clock.passes(KEY_LIFETIME - 10 * SECOND);

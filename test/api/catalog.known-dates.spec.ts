@@ -64,13 +64,13 @@ describe('GET /x/search?dates=true', () => {
     ['io.upstream/undated', {}],
     ['io.upstream/dated', { publishedAt: PUBLISHED }],
     ['io.upstream/stated', { statedAt: STATED, publishedAt: PUBLISHED }],
-  ])('has the stated dates of %s, never the time of a sync', async (name, dates) => {
+  ])('returns the stated dates of %s, never the time of a sync', async (name, dates) => {
     expect(await datesOf(name)).toEqual(dates);
     await service.synced(name.startsWith('io.file/') ? 'file' : 'upstream');
     expect(await datesOf(name)).toEqual(dates);
   });
 
-  it('has no date for a document that a sync changed', async () => {
+  it('returns no date for a document that a sync changed', async () => {
     const changed = aServer('io.file/undated', '1.0.0', { title: 'Changed' });
     await service.rewrite('file', {
       servers: [changed, aServer('io.file/stated', '1.0.0', stated), ...others],
@@ -80,7 +80,7 @@ describe('GET /x/search?dates=true', () => {
     expect(await datesOf('io.file/undated')).toEqual({});
   });
 
-  it('has the time at which an entry was published here', async () => {
+  it('returns the time at which an entry was published here', async () => {
     const publication = aPublication('server', 'io.here/tool', {}, '1.0.0', {});
     expect((await service.post('/v1/entries', publication)).status).toBe(201);
     const { publishedAt, ...more } = await datesOf('io.here/tool');

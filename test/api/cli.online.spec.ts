@@ -245,7 +245,7 @@ describe('check --online (reference/commands)', () => {
       expect(output).not.toContain(secret);
   });
 
-  it('contacts nobody without the option', async () => {
+  it('sends no requests without the option', async () => {
     const before = issuer.requests.length;
     await printed(() => check(configure({}), {}));
     expect(issuer.requests).toHaveLength(before);

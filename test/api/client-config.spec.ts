@@ -263,7 +263,7 @@ describe('GET /x/client-config', () => {
       });
   });
 
-  it('denies deleted versions, unless a listed server is the same or the caller does not see them', async () => {
+  it('denies deleted versions that the caller sees, unless a listed server is the same', async () => {
     const versions: [string, string, Document, object][] = [
       ['io.acme/old', '1.0.0', remote('https://old.acme.example/mcp'), { org: 'acme' }],
       ['io.acme/old', '1.1.0', npm('@acme/old'), { org: 'acme' }],

@@ -238,7 +238,7 @@ describe('a server with status deleted', () => {
     expect(await listed(name, '')).toEqual(['2.0.0', '1.0.0']);
   });
 
-  it('is not latest while another version is not deleted', async () => {
+  it('is not latest while a non-deleted version exists', async () => {
     const name = aName();
     await publish(writer(), 'server', name, CLAIMS, '1.0.0', '1.5.0', '2.0.0');
     await set(name, '2.0.0', 'deprecated');

@@ -77,7 +77,7 @@ const ROLL_OUT_URI = 'skill://io.acme/roll-out/SKILL.md';
 
 describe.each(ERAS)('the skills extension in protocol $protocol', ({ negotiation }) => {
   const connect = (claims: Record<string, unknown>) => clientFor(claims, negotiation);
-  it('lists the skills that the caller sees and that have content, as the client verifies them', async () => {
+  it('lists visible skills with content; the client verifies them', async () => {
     const data = await connect(ACME_DATA);
     expect(data.supported).toBe(true);
     const others = ['book', 'longest'].map((name) => `skill://io.acme/${name}/SKILL.md`);

@@ -275,18 +275,18 @@ describe('mcp-publisher in a workflow', () => {
   });
 });
 
-describe('refusals of mcp-publisher', () => {
+describe('mcp-publisher is refused', () => {
   it.each([
     ['from another issuer', () => anIssuer().sign(JOB)],
     ['for another audience', () => github.sign({ ...JOB, aud: 'mcp-registry' })],
     ['that has expired', () => github.sign({ ...JOB, exp: 1_700_000_000 })],
     ['that is malformed', () => 'not a token'],
-  ])('a login with a token %s', async (_which, token) => {
+  ])('for a login with a token %s', async (_which, token) => {
     const reply = await new McpPublisher().login(token());
     expectChallenge(reply, { error: 'invalid_token' });
   });
 
-  it('a login without a token', async () => {
+  it('for a login without a token', async () => {
     expectRefused(
       await service.post('/registry/main/v0/auth/github-oidc', { token: 'x' }),
       400,
@@ -294,7 +294,7 @@ describe('refusals of mcp-publisher', () => {
     );
   });
 
-  it('publishing without a token, without access to the registry, and without a role', async () => {
+  it('for publishing without a token, without access to the registry, or without a role', async () => {
     expectChallenge(await service.post('/registry/main/v0/publish', aServer(aName())));
     const contoso = { ...JOB, repository_owner: 'contoso' };
     expectRefused(await (await loggedIn(contoso)).publish(aServer(aName())), 403, 'registry_forbidden');
@@ -306,7 +306,7 @@ describe('refusals of mcp-publisher', () => {
   });
 
   it.each(['/registry/reading', '/registry/unfilled', '/registry/nowhere'])(
-    '%s takes no publications, for every caller',
+    'at %s, which takes no publications, for every caller',
     async (registry) => {
       for (const publisher of [await loggedInElsewhere(registry), new McpPublisher(registry)])
         for (const reply of [
@@ -329,7 +329,7 @@ describe('refusals of mcp-publisher', () => {
   );
 
   it.each(['none', 'github-at', 'dns', 'http', 'oidc'])(
-    'any other login method (%s), with the supported one',
+    'for a login with the method "%s"; the response names the supported one',
     async (method) => {
       for (const base of ['/registry/main/v0', '/registry/nowhere/v0.1', '/v0'])
         for (const sender of [service, service.as(COLLEAGUE)]) {
@@ -341,7 +341,7 @@ describe('refusals of mcp-publisher', () => {
     },
   );
 
-  it('the login with github, which first requests the client ID of a GitHub app', async () => {
+  it('for a login with the method "github", which first requests the client ID of a GitHub app', async () => {
     for (const base of ['/registry/main/v0', '/registry/nowhere/v0.1', '/v0']) {
       const reply = await service.get(`${base}/health`);
       expectRefused(reply, 501, 'use_admin_api');
@@ -360,7 +360,7 @@ describe('mcp-publisher in anonymous mode', () => {
     .runs();
 
   it.each(['/registry/main/v0', '/registry/main/v0.1', '/v0'])(
-    'logs in with none at %s and publishes with the token',
+    'logs in with the method "none" at %s and publishes with the token',
     async (base) => {
       const { status, json, headers } = await open.post(`${base}/auth/none`);
       const { registry_token: token, expires_at: expiry } = json as unknown as Record<string, unknown>;

@@ -143,7 +143,7 @@ describe('anonymous access and keys of an API-made registry', () => {
   });
 });
 
-describe('without adminOpenAccess', () => {
+describe('without adminOpenAccess,', () => {
   const file = folder.write('ignored', aKey());
   const key = readFileSync(file, 'utf8');
   const closed = aService({ mode: 'full' })
@@ -178,7 +178,7 @@ describe('without adminOpenAccess', () => {
     ]);
   });
 
-  it('they are refused, even in the body of the GET; a PUT without them removes them', async () => {
+  it('anonymous access and keys in a body are refused, even in that of the GET; a PUT without them removes them', async () => {
     for (const opening of [{ anonymous }, { keys }, { anonymous, keys }])
       for (const name of ['made', 'other'])
         expectRefused(
@@ -196,7 +196,7 @@ describe('without adminOpenAccess', () => {
     expect((await admin().get('/v1/registries/made')).text).not.toMatch(/anonymous|keys/);
   });
 
-  it('are checked with the body: after role, read_only and 404, before claims', async () => {
+  it('they are checked with the body: after role, read_only and 404, before claims', async () => {
     const body = { ...settings, anonymous };
     const put = async (claims: object, name: string, sent: object) =>
       outcomeOf(await closed.as({ sub: 'eve', ...claims }).put(`/v1/registries/${name}`, sent));
@@ -207,7 +207,7 @@ describe('without adminOpenAccess', () => {
     expect(await put({ role: 'admin' }, 'new', body)).toBe('403 config_only');
   });
 
-  it('the caller must still cover publishClaims', async () => {
+  it('a caller must still cover publishClaims', async () => {
     const put = async (publishClaims: object) =>
       outcomeOf(await admin().put('/v1/registries/publishing', { ...settings, publishClaims }));
     expect(await put({ org: 'contoso' })).toBe('400 claims_not_subset');

@@ -55,7 +55,7 @@ describe('GET /registry/{registry}/x/setup/{name}/versions/{version}', () => {
     return reply.json as Setup;
   };
 
-  it('has the configuration of each remote and package for every client', async () => {
+  it('returns the configuration of each remote and package for every client', async () => {
     const { name, version, options, runsInToolHive } = await setup('io.acme/tool');
     expect({ name, version, runsInToolHive }).toEqual({
       name: 'io.acme/tool',

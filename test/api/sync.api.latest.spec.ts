@@ -54,7 +54,7 @@ describe('the latest version of a mirrored server', () => {
     expect(await shown(name)).toBe('1.5.0* 2.0.0 1.0.0, 1.5.0');
   });
 
-  it('is never a deleted version while another is not deleted', async () => {
+  it('is never a deleted version while a non-deleted one exists', async () => {
     const name = aName();
     upstream
       .put([aServer(name, '1.0.0')], { isLatest: false })

@@ -44,7 +44,7 @@ describe('a namespace with more unexported objects than fit on one page', () => 
     expect(limits.length).toBeGreaterThan(LARGE_OBJECTS / 10);
   });
 
-  it('is read without the specifications of kinds that do not need them', async () => {
+  it('is read with specs only for kinds that need them', async () => {
     await within(A_WHILE, () => expect(cluster.watching).toBe(6));
     const accepted = new Set(
       cluster.requests.map(({ verb, plural, accept }) => `${verb} ${plural} ${accept.split(';')[1] ?? ''}`),

@@ -168,7 +168,7 @@ describe('looking for due sources', () => {
   const touched = (ask: (leases: SourceLeases) => Promise<unknown>) =>
     rowsTouched({ query }, (dataSource) => ask(new SourceLeases(dataSource, {} as Repository<SourceState>)));
 
-  it('reads no sources while none is due', async () => {
+  it('reads sources only when one is due', async () => {
     expect(await touched((leases) => leases.due(NOBODY_WAITS))).toBeLessThan(10);
   });
 

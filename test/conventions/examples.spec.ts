@@ -104,7 +104,7 @@ describe('the examples', () => {
     expect(config.rootRegistry).toBe('ide');
   });
 
-  it('docker-compose.yml reads a password that is not committed, but that the documents say how to create', async () => {
+  it('docker-compose.yml reads an uncommitted password, and the docs say how to create it', async () => {
     const text = await readFile(join(ROOT, 'docker-compose.yml'), 'utf8');
     const { services, secrets } = parse(text) as {
       services: Record<string, { environment?: Record<string, string> }>;

@@ -119,7 +119,7 @@ describe('the OpenAPI document', () => {
 });
 
 /** Properties that client generators need, beyond a valid document. */
-describe('for generators the OpenAPI document', () => {
+describe('the OpenAPI document, for client generators,', () => {
   const bodyOf = ({ requestBody }: Operation) => requestBody?.content['application/json']?.schema;
   const named = ({ $ref = '' }: Schema) => document.components.schemas[$ref.replace(/.*\//, '')];
 

@@ -231,7 +231,7 @@ describe('in the OpenAPI document every route', () => {
     expect(elsewhere.filter((route) => !documented.includes(route))).toEqual([]);
   });
 
-  it('has a unique, handwritten name: a verb and a noun', async () => {
+  it('has a unique, explicit operationId: a verb and a noun', async () => {
     const names = DOCUMENTED.map(({ operation }) => operation?.operationId ?? '');
     expect(new Set(names).size).toBe(names.length);
     for (const { handler, operation } of await described()) {

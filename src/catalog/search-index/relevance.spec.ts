@@ -155,13 +155,13 @@ describe('a query finds an entry', () => {
     expect(freelyMatched(q, given, true)).toEqual(expected);
     expect(freelyMatched(q, given)).toBeNull();
   });
+});
 
-  it.each([
-    ['/', true],
-    ['…', true],
-    ['a/', false],
-    ['é', false],
-  ])('a query without letters and digits is empty: %s', (q, isEmpty) => {
-    expect(searchWords(q, SYNONYMS).isEmpty).toBe(isEmpty);
-  });
+it.each([
+  ['/', true],
+  ['…', true],
+  ['a/', false],
+  ['é', false],
+])('a query without letters and digits is empty: %s', (q, isEmpty) => {
+  expect(searchWords(q, SYNONYMS).isEmpty).toBe(isEmpty);
 });

@@ -79,7 +79,7 @@ describe('a plugin with its own manifest', () => {
       { version: '1', skills: './b', tags: ['x'] },
       { name: 'p', version: '1', skills: ['./b'] },
     ],
-  ])('has the listed components added: %s', (_what, manifest, entry, merged) =>
+  ])('includes the listed components: %s', (_what, manifest, entry, merged) =>
     expect(contentOf({ ...entry }, { manifest })).toEqual({ only: null, manifest: merged }),
   );
 });

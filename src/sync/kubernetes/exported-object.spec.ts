@@ -270,18 +270,18 @@ describe('an invalid optional annotation is ignored or shortened with a warning'
     expect(Object.keys(extensionOf(object)).sort()).toEqual(['metadata', 'status', 'tags']);
     expect(entryOf(object).warnings).toEqual([expect.stringContaining(`dev/${annotation} was ignored`)]);
   });
-
-  it.each([
-    'registry-title',
-    'registry-icon',
-    'registry-category',
-    'tools',
-    'tool-definitions',
-    'registry-version',
-  ])('an empty %s is the same as none', (annotation) =>
-    expect(entryOf(anObject({ [annotation]: ' ' }))).toEqual(entryOf(anObject())),
-  );
 });
+
+it.each([
+  'registry-title',
+  'registry-icon',
+  'registry-category',
+  'tools',
+  'tool-definitions',
+  'registry-version',
+])('an empty annotation %s counts as absent', (annotation) =>
+  expect(entryOf(anObject({ [annotation]: ' ' }))).toEqual(entryOf(anObject())),
+);
 
 describe('an object that is skipped', () => {
   it.each<[string, ObjectAnnotations, RegExp]>([

@@ -28,6 +28,6 @@ it.each([
   'null',
   '{"_meta":5}',
   '{"_meta":{"io.modelcontextprotocol.registry/publisher-provided":{"io.github.stacklok":{"https://a":{}}}}}',
-])('a document without a kind is not the document of an object: %s', (document) =>
+])('does not read an object from a document without a kind: %s', (document) =>
   expect(readStored(document)).toBeNull(),
 );

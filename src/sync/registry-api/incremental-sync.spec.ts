@@ -47,7 +47,7 @@ describe('the plan of a run', () => {
     ['six hours', 6 * HOUR, 1],
     ['a day', 24 * HOUR, 1],
   ])(
-    'with an interval of %s, a full run follows within six hours and twenty runs, or each time',
+    'with an interval of %s, reads everything at least every six hours or twenty runs',
     (_interval, intervalMs, runs) => {
       let before = state({ roundAt: NOW, readAt: NOW, settledAt: NOW, runs: 0 });
       let count = 0;

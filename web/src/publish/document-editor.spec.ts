@@ -16,7 +16,7 @@ it.each([
   ['a sentence without a path', { marks: [], others: ['a sentence without a path'] }],
 ])('locates %s', (detail, problems) => expect(problemsOf(PARSED, [detail], 'server')).toEqual(problems));
 
-it('returns no problems for an empty editor or without details', () => {
+it('returns no problems if the editor is empty or there are no details', () => {
   expect(problemsOf(undefined, ['server.name: is required'], 'server')).toEqual({
     marks: [],
     others: [],
