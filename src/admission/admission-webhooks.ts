@@ -20,7 +20,7 @@ import { signatureHeaders } from '../outbound/webhook-signature.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { toStorable } from '../validation/storable-text.js';
 import type { AskedPublication, Publication } from './publication.js';
-import type { HoldReason } from './verdict.js';
+import type { HoldReason } from './hold-reason.js';
 
 /** Maximum concurrent requests to one webhook, counted separately for publications and held versions. */
 export const MAX_CONCURRENT = 8;

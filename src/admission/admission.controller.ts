@@ -6,7 +6,7 @@ import type { JsonText } from '../http/json-answers.js';
 import { CurrentRequest, type RequestContext } from '../http/request-context.js';
 import { AdmissionListParameters, CommentBody, DecisionBody } from './admission.dto.js';
 import { AdmissionItemDetails, AdmissionItemList } from './admission.responses.js';
-import { Decisions } from './decisions.js';
+import { Decisions } from './review-decisions.js';
 import { ItemViews } from './item-views.queries.js';
 import type { SeenItem } from './seen-items.queries.js';
 

@@ -31,7 +31,7 @@ import {
 } from '../validation/decorators.js';
 import { type Issue, issue, MAX_PAGE } from '../validation/value-checks.js';
 import { ITEM_STATUSES } from './admission.entity.js';
-import { POLICIES } from './verdict.js';
+import { POLICIES } from './hold-reason.js';
 
 const MAX_NAME = 300;
 const MAX_COMMENT = 2_000;

@@ -8,7 +8,7 @@ import type { Status } from '../documents/statuses.js';
 import { Source } from '../sources/source.entity.js';
 import type { BlockRule } from './block-rule.js';
 import type { ItemChange } from './publication.js';
-import type { HoldReason } from './verdict.js';
+import type { HoldReason } from './hold-reason.js';
 
 export const ITEM_STATUSES = ['held', 'admitted', 'rejected', 'withdrawn'] as const;
 export type ItemStatus = (typeof ITEM_STATUSES)[number];

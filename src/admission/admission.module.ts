@@ -15,7 +15,7 @@ import { BlocksController } from './blocks.controller.js';
 import { Blocks } from './blocks.queries.js';
 import { BlocksService } from './blocks.service.js';
 import { ContentAdmission } from './content-admission.queries.js';
-import { Decisions } from './decisions.js';
+import { Decisions } from './review-decisions.js';
 import { DueItems } from './due-items.queries.js';
 import { HeldPublications } from './held-content.queries.js';
 import { ItemRetention } from './item-retention.queries.js';

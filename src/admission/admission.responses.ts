@@ -7,7 +7,7 @@ import { AdminListMetadata } from '../http/lists.dto.js';
 import { Members } from '../members/members.responses.js';
 import { BlockBody } from './admission.dto.js';
 import { DECISIONS, ITEM_STATUSES } from './admission.entity.js';
-import { POLICIES } from './verdict.js';
+import { POLICIES } from './hold-reason.js';
 
 export class ApprovalsAnswer {
   @ApiProperty({ type: 'integer' })

@@ -20,11 +20,11 @@ import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
 import { dueAtOf } from './curation-rules.js';
 import { countHeld, setReasons } from './held-items.queries.js';
 import { itemEvent } from './item-event.js';
-import { PUBLISHER_KEY } from './reviewers.js';
+import { PUBLISHER_KEY } from './review-rules.js';
 import { globPattern } from './seen-items.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
 import type { ConsideredBlocks } from './synced-content.js';
-import type { HoldReason } from './verdict.js';
+import type { HoldReason } from './hold-reason.js';
 
 /** Maximum rows per read, without and with documents of up to 1 MiB, and maximum rows moved by one statement. */
 const ROWS_PER_READ = 1_000;

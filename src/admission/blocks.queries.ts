@@ -8,7 +8,7 @@ import { pauseIfDue } from '../limits/time-slice.js';
 import { Block } from './admission.entity.js';
 import type { Members } from '../members/members.responses.js';
 import { type BlockMatch, type BlockRule, CompiledBlock, matchingBlocks } from './block-rule.js';
-import type { HoldReason } from './verdict.js';
+import type { HoldReason } from './hold-reason.js';
 
 export const MAX_BLOCKS = 1_000;
 

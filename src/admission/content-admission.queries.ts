@@ -24,8 +24,8 @@ import { curateContent } from './curation-rules.js';
 import { membersOfVersions } from './held-content.queries.js';
 import { countHeld, setReasons } from './held-items.queries.js';
 import { itemEvent } from './item-event.js';
-import { type ReviewRule, reviewReason, reviewRuleOf } from './reviewers.js';
-import { contentStored, type HoldReason } from './verdict.js';
+import { type ReviewRule, reviewReason, reviewRuleOf } from './review-rules.js';
+import { contentStored, type HoldReason } from './hold-reason.js';
 
 /** How long a refresh waits for a source that is being written; changes to blocks wait as long. */
 const PATIENCE = '1s';

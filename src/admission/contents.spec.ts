@@ -5,7 +5,7 @@ import type { StoredVersion } from '../entry-store/entry.entity.js';
 import { contentsOf } from '../members/members.js';
 import type { Members } from '../members/members.responses.js';
 import { curate, takesBack } from './curation-rules.js';
-import { reviewReason } from './reviewers.js';
+import { reviewReason } from './review-rules.js';
 import { type SeenContent, verdictOn } from './synced-verdict.js';
 
 type Rules = NonNullable<AdmissionConfig['rules']>;

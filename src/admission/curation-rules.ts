@@ -3,7 +3,7 @@ import { type Contents, mayContain } from '../members/members.js';
 import { matchesGlob } from '../sources/entry-filter.js';
 import { parseDuration } from '../validation/value-checks.js';
 import { isInRange } from './block-rule.js';
-import { ADMIT, CONTENT_MISSING, type HoldReason, type Verdict } from './verdict.js';
+import { ADMIT, CONTENT_MISSING, type HoldReason, type Verdict } from './hold-reason.js';
 
 /** A version that a source shows, if its document is not the one served. */
 export interface CuratedVersion {

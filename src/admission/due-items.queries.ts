@@ -28,7 +28,7 @@ import { claimSetOf } from './item-decisions.queries.js';
 import { itemEvent } from './item-event.js';
 import { knownNames } from './synced-source.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
-import { CONTENT_MISSING } from './verdict.js';
+import { CONTENT_MISSING } from './hold-reason.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 
 /** Due versions are admitted within 10 s (reference/admission). */

@@ -12,7 +12,7 @@ import { queueHeldContent } from './held-content.queries.js';
 import { AdmissionItem } from './admission.entity.js';
 import { dueAtOf } from './curation-rules.js';
 import type { ItemChange } from './publication.js';
-import { CONTENT_MISSING, type HoldReason } from './verdict.js';
+import { CONTENT_MISSING, type HoldReason } from './hold-reason.js';
 
 /** Maximum rows per statement, and maximum bytes of their documents. */
 const BATCH = 1_000;

@@ -5,7 +5,7 @@ import { Entry } from '../entry-store/entry.entity.js';
 import { Source } from '../sources/source.entity.js';
 import { AdmissionDecision, AdmissionItem, type Decision, type ItemStatus } from './admission.entity.js';
 import { type ItemPublisher, setReasons } from './held-items.queries.js';
-import type { HoldReason } from './verdict.js';
+import type { HoldReason } from './hold-reason.js';
 
 /** Locks an item, after its source, to serialize decisions on it. */
 export async function lockItem(manager: EntityManager, sourceId: number, id: string): Promise<Date> {

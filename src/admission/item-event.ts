@@ -2,7 +2,7 @@ import type { ChangeEvent } from '../audit/audit-trail.js';
 import type { Claims } from '../claims/claims.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
-import { type HoldReason, shownReasons } from './verdict.js';
+import { type HoldReason, shownReasons } from './hold-reason.js';
 
 /**
  * Returns the audit event about a version that admission held, admitted or rejected.

@@ -14,7 +14,7 @@ import { isStorable } from '../validation/storable-text.js';
 import { AdmissionCursor, type AdmissionFilters, type AdmissionListParameters } from './admission.dto.js';
 import { AdmissionDecision } from './admission.entity.js';
 import { type ItemPlace, type MatchingItems, type SeenItem, SeenItems } from './seen-items.queries.js';
-import { shownReasons } from './verdict.js';
+import { shownReasons } from './hold-reason.js';
 
 /** The document of an item, and the served version of its entry. */
 interface StoredDocuments {

@@ -22,8 +22,8 @@ import type {
   PublishedSource,
   Reservation,
 } from './publication.js';
-import { reviewReason, reviewReasonOf, reviewRuleOf } from './reviewers.js';
-import { type HoldReason, shownReasons } from './verdict.js';
+import { reviewReason, reviewReasonOf, reviewRuleOf } from './review-rules.js';
+import { type HoldReason, shownReasons } from './hold-reason.js';
 import { insertQuestions } from './webhook-questions.queries.js';
 
 /** Maximum held publications and changes per person. */

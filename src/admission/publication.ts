@@ -3,8 +3,8 @@ import type { Claims } from '../claims/claims.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import type { EntrySize } from '../entry-store/entry-limits.queries.js';
-import type { ReviewRule } from './reviewers.js';
-import type { HoldReason, ShownReason } from './verdict.js';
+import type { ReviewRule } from './review-rules.js';
+import type { HoldReason, ShownReason } from './hold-reason.js';
 
 /** A change to a reviewed entry, or to one of its versions. */
 export interface ItemChange {

@@ -14,8 +14,8 @@ import { Source } from '../sources/source.entity.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { ItemStatus } from './admission.entity.js';
 import type { ItemChange } from './publication.js';
-import { approvalsOf, isReviewer, type ReviewRule } from './reviewers.js';
-import type { HoldReason } from './verdict.js';
+import { approvalsOf, isReviewer, type ReviewRule } from './review-rules.js';
+import type { HoldReason } from './hold-reason.js';
 
 /** What determines which items a caller sees. */
 interface Viewer {

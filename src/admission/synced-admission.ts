@@ -51,7 +51,7 @@ import { insertQuestions } from './webhook-questions.queries.js';
 import { transactionTime } from '../database/locks.js';
 import type { StoredVersion } from '../entry-store/entry.entity.js';
 import type { AdmittedContent, ConsideredBlocks, SyncedContent } from './synced-content.js';
-import type { HoldReason } from './verdict.js';
+import type { HoldReason } from './hold-reason.js';
 
 /** Maximum audit events of one sync or block about single items; its own event has the totals. */
 export const MAX_ITEM_EVENTS = 1_000;

@@ -8,7 +8,7 @@ import { candidateOf, matchingBlocks } from './block-rule.js';
 import { reasonOf } from './blocks.queries.js';
 import { curate, curateContent, takesBack, withReasons } from './curation-rules.js';
 import type { HeldVersion } from './held-items.queries.js';
-import { ADMIT, type HoldReason, type Verdict } from './verdict.js';
+import { ADMIT, type HoldReason, type Verdict } from './hold-reason.js';
 
 /** The rules that decide on the versions of a sync. */
 export interface SyncRules {

@@ -7,7 +7,7 @@ import type { EntryType } from '../documents/entry-types.js';
 import { batches } from '../limits/batches.js';
 import { AdmissionItem, AdmissionQuestion } from './admission.entity.js';
 import type { AskedVersion } from './admission-webhooks.js';
-import type { HoldReason } from './verdict.js';
+import type { HoldReason } from './hold-reason.js';
 
 const BATCH = 1_000;
 

@@ -19,7 +19,7 @@ import { DueItems } from './due-items.queries.js';
 import { countHeld, setReasons } from './held-items.queries.js';
 import { endItem } from './item-decisions.queries.js';
 import { itemEvent } from './item-event.js';
-import type { HoldReason } from './verdict.js';
+import type { HoldReason } from './hold-reason.js';
 import {
   type AnsweredItem,
   askedVersion,

@@ -197,7 +197,7 @@ function admitKeys(
   };
 }
 
-/** Creates the public application, ready to listen. Middleware runs in the order listed, before Nest's own steps. */
+/** Creates the public application, ready to listen. Middleware runs in the order listed, then the steps of AppModule. */
 export async function createPublicApp(
   config: Config,
   database: OpenDatabase,

@@ -2,7 +2,8 @@ import { Module } from '@nestjs/common';
 import { AuthzModule } from '../authz/authz.module.js';
 import { AuditListController } from './audit-list.controller.js';
 import { AuditListService } from './audit-list.service.js';
-import { AuditQueries, AuditRetention } from './audit.queries.js';
+import { AuditRetention } from './audit-retention.queries.js';
+import { AuditQueries } from './audit.queries.js';
 import { AuditTrail } from './audit-trail.js';
 import { RefusalsAndReads } from './refusals-and-reads.js';
 

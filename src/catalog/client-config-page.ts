@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
   ClientConfig,
-  type ClientName,
-  type ConfigForm,
   type ConfigPart,
   MAX_SERVER_BYTES,
   OMITTED,
@@ -11,6 +9,7 @@ import {
   syntaxOf,
   type VersionKind,
 } from '../client-config/client-config.js';
+import { type ClientName, type ConfigForm } from '../client-config/clients.js';
 import type { PluginVersion } from '../client-config/plugin-server.js';
 import { MAX_PAGE_BYTES } from '../http/lists.js';
 import { elements } from '../json/json-values.js';

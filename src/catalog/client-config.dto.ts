@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn } from 'class-validator';
-import { type ClientName, CLIENTS } from '../client-config/client-config.js';
+import { type ClientName, CLIENTS } from '../client-config/clients.js';
 import { FILE_FORMS, type FileForm } from '../client-config/marketplace-settings.js';
 import { type OmissionReason, OMISSIONS } from '../client-config/template.js';
 import { MayBeEmpty } from '../validation/decorators.js';

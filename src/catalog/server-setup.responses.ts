@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { CLIENTS, type ClientName } from '../client-config/client-config.js';
+import { CLIENTS, type ClientName } from '../client-config/clients.js';
 import { type OmissionReason, OMISSIONS } from '../client-config/template.js';
 
 export class SetupOmission {

@@ -14,7 +14,7 @@ import { type ClaimRuleSettings, claimRuleOf } from '../config/auth-settings.dto
 import type { AuthConfig, Config, ProviderConfig, RegistryConfig, SourceConfig } from '../config/config.js';
 import { loadConfig } from '../config/load-config.js';
 import { REGISTRY_SETTINGS } from '../config/registry-settings.dto.js';
-import { isReserved } from '../entries/publish-request.js';
+import { isReserved } from '../entries/publish-rules.js';
 import { toStored } from '../source-kinds/settings-table.js';
 import { SOURCE_SETTINGS } from '../source-kinds/source-settings.dto.js';
 import { changes } from './check-against.js';

@@ -1,7 +1,7 @@
 import { ROLES, type Caller } from '../auth/caller.js';
 import { type Claims, claimText } from '../claims/claims.js';
 import { type Config, oauthInUse } from '../config/config.js';
-import { isReserved } from '../entries/publish-request.js';
+import { isReserved } from '../entries/publish-rules.js';
 import { sentenceOf } from '../explain/requirements.js';
 import { ApiError } from '../http/errors.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';

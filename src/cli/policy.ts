@@ -11,7 +11,8 @@ import { ArrayNotEmpty, ArrayUnique, IsArray, IsIn, ValidateNested } from 'class
 import type { Request, Response } from 'express';
 import { ENTITIES } from '../app/entities.js';
 import type { Claims } from '../claims/claims.js';
-import { type ClientName, CLIENTS, syntaxOf } from '../client-config/client-config.js';
+import { syntaxOf } from '../client-config/client-config.js';
+import { type ClientName, CLIENTS } from '../client-config/clients.js';
 import { FILE_FORMS, type FileForm, fileFormsOf } from '../client-config/marketplace-settings.js';
 import { configurationModule } from '../config/slices.js';
 import type { Config } from '../config/config.js';

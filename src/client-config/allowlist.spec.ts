@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { CATALOGUES } from '../../test/support/catalogues.js';
 import { configOf as mergedConfig } from '../../test/support/client-configs.js';
 import { checkServer } from '../documents/document-rules.js';
-import { type ClientName, CLIENTS, type ConfigForm, formsOf } from './client-config.js';
+import { type ClientName, CLIENTS, type ConfigForm, formsOf } from './clients.js';
 import { limitedKey, shortKey } from './server-writer.js';
 import { inSoak } from '../../test/support/soak.js';
 

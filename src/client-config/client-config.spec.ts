@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'smol-toml';
 import { configOf as mergedConfig, versionOf } from '../../test/support/client-configs.js';
-import { ClientConfig, type ClientName, CLIENTS, type ConfigForm, formsOf } from './client-config.js';
+import { ClientConfig } from './client-config.js';
+import { type ClientName, CLIENTS, type ConfigForm, formsOf } from './clients.js';
 import { limitedKey, shortKey } from './server-writer.js';
 
 type Document = Record<string, unknown>;

@@ -3,17 +3,7 @@ import { stringify } from 'smol-toml';
 import { member } from '../json/json-values.js';
 import { smallestWithin } from '../limits/smallest-within.js';
 import { pauseIfDue } from '../limits/time-slice.js';
-import {
-  CLAUDE_CODE,
-  type ClientFormat,
-  CODEX,
-  CONFIG_FORMS,
-  type ConfigForm,
-  COPILOT,
-  CURSOR,
-  type ServerEntry,
-  VSCODE,
-} from './clients.js';
+import { type ClientFormat, type ClientName, type ConfigForm, FORMATS, type ServerEntry } from './clients.js';
 import { type ServerConnection, connectionsOf } from './connections.js';
 import { pluginNameOf } from '../documents/plugin-name.js';
 import {
@@ -24,24 +14,6 @@ import {
 } from './plugin-server.js';
 import { ServerWriter } from './server-writer.js';
 import { Inexpressible, type Omission, type OmissionReason, TextLimit, textMember } from './template.js';
-
-export { CONFIG_FORMS, type ConfigForm };
-
-/** The supported clients (reference/client-config). */
-export const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor', 'codex'] as const;
-export type ClientName = (typeof CLIENTS)[number];
-
-const FORMATS: Readonly<Record<ClientName, ClientFormat>> = {
-  vscode: VSCODE,
-  copilot: COPILOT,
-  'claude-code': CLAUDE_CODE,
-  cursor: CURSOR,
-  codex: CODEX,
-};
-
-export function formsOf(client: ClientName): readonly ConfigForm[] {
-  return FORMATS[client].forms;
-}
 
 const SYNTAXES = {
   json: { extension: 'json', mediaType: 'application/json; charset=utf-8' },
@@ -343,7 +315,8 @@ export class ClientConfig {
         after = piece.next;
         isAtEnd = after === null;
       }
-      if (key === CODEX.serversKey && !hasItems && 'plugins' in this.empty) yield Buffer.from(NO_SERVER);
+      if (key === FORMATS.codex.serversKey && !hasItems && 'plugins' in this.empty)
+        yield Buffer.from(NO_SERVER);
     }
   }
 
@@ -454,7 +427,7 @@ function originOf(url: string): string {
  * A requirement that no server meets. Codex reads a list without servers as a ban that includes the servers of plugins,
  * regardless of their own lists (as of Codex 0.171.0).
  */
-const NO_SERVER = `\n${stringify({ [CODEX.serversKey]: { none: { identity: { command: { executable: '', args: [] } } } } })}\n`;
+const NO_SERVER = `\n${stringify({ [FORMATS.codex.serversKey]: { none: { identity: { command: { executable: '', args: [] } } } } })}\n`;
 
 interface Piece<Position> {
   readonly bytes: Buffer;

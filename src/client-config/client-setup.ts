@@ -1,14 +1,13 @@
 import { elements, isObject, member } from '../json/json-values.js';
 import {
   ClientConfig,
-  type ClientName,
-  CLIENTS,
   MAX_SERVER_BYTES,
   OMITTED,
   type ServerVersion,
   syntaxOf,
   tomlOf,
 } from './client-config.js';
+import { type ClientName, CLIENTS } from './clients.js';
 import { type Omission, type OmissionReason, OMISSIONS } from './template.js';
 
 /** The configuration of one server for a client, or why it has none. */

@@ -139,7 +139,7 @@ function environmentVariable({ variable, server, name, description, isSecret }: 
  * settings (https://code.claude.com/docs/en/managed-mcp). `${NAME}` and `${NAME:-default}` are environment variables in
  * both, and cannot be escaped; `$NAME` is plain text. Claude Code quotes the arguments of commands that `cmd.exe` runs.
  */
-export const CLAUDE_CODE: ClientFormat<AllowedServer> = {
+const CLAUDE_CODE: ClientFormat<AllowedServer> = {
   syntax: 'json',
   forms: ALL_FORMS,
   keyOf: wholeName,
@@ -177,7 +177,7 @@ const MANAGED_BY_COPILOT = {
  * `$NAME`, `${NAME}` and `${NAME:-default}` are environment variables and cannot be escaped. URLs must be valid before
  * expansion.
  */
-export const COPILOT: ClientFormat<AllowedServer> = {
+const COPILOT: ClientFormat<AllowedServer> = {
   ...MANAGED_BY_COPILOT,
   rules: {
     reference: /\$[{A-Za-z_]/,
@@ -206,7 +206,7 @@ type Allowed = { readonly command: string } | { readonly url: string };
  * compares the whole command line: the command, possibly with its full path, and its arguments, separated by spaces.
  * It has no deny-list. Tools are left out if their name and the server's key together exceed 60 characters.
  */
-export const CURSOR: ClientFormat<Allowed> = {
+const CURSOR: ClientFormat<Allowed> = {
   syntax: 'json',
   forms: ['servers', 'allowlist'],
   keyOf: limitedKey,
@@ -245,7 +245,7 @@ export const CURSOR: ClientFormat<Allowed> = {
  * VS Code enforces the allow-list in Copilot's managed settings:
  * https://docs.github.com/en/copilot/reference/enterprise-administrators/enterprise-managed-settings#allowedmcpservers.
  */
-export const VSCODE: ClientFormat<AllowedServer> = {
+const VSCODE: ClientFormat<AllowedServer> = {
   ...MANAGED_BY_COPILOT,
   rules: {
     reference: /\$[{A-Za-z_]/,
@@ -278,7 +278,7 @@ type CodexRequirement = readonly [key: string, requirement: object];
  * on environment variables only under their own names, which would let a document read the user's existing variables:
  * the user enters them in the server's table `env` instead.
  */
-export const CODEX: ClientFormat<CodexRequirement> = {
+const CODEX: ClientFormat<CodexRequirement> = {
   syntax: 'toml',
   forms: ['servers', 'allowlist', 'managed'],
   keyOf: shortKey,
@@ -374,4 +374,20 @@ function codexHeaders({ headers }: RemoteConnection, writer: ServerWriter): Serv
     ...writer.members('http_headers', fixed),
     ...(Object.keys(fromEnvironment).length === 0 ? {} : { env_http_headers: fromEnvironment }),
   };
+}
+
+/** The supported clients (reference/client-config). */
+export const CLIENTS = ['vscode', 'copilot', 'claude-code', 'cursor', 'codex'] as const;
+export type ClientName = (typeof CLIENTS)[number];
+
+export const FORMATS: Readonly<Record<ClientName, ClientFormat>> = {
+  vscode: VSCODE,
+  copilot: COPILOT,
+  'claude-code': CLAUDE_CODE,
+  cursor: CURSOR,
+  codex: CODEX,
+};
+
+export function formsOf(client: ClientName): readonly ConfigForm[] {
+  return FORMATS[client].forms;
 }

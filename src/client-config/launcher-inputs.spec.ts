@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { configOf } from '../../test/support/client-configs.js';
-import { CLIENTS } from './client-config.js';
+import { CLIENTS } from './clients.js';
 
 type Document = Record<string, unknown>;
 interface Entry {

@@ -1,5 +1,6 @@
 import { stringify } from 'smol-toml';
-import { type ClientName, CONFIG_FORMS, formsOf, syntaxOf } from './client-config.js';
+import { syntaxOf } from './client-config.js';
+import { type ClientName, CONFIG_FORMS, formsOf } from './clients.js';
 
 /** The purpose of a client's file: see `ConfigForm`; `plugins` installs the plugins of a marketplace. */
 export const FILE_FORMS = [...CONFIG_FORMS, 'plugins'] as const;

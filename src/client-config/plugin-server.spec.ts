@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  ClientConfig,
-  type ClientName,
-  CLIENTS,
-  type ConfigForm,
-  type ConfigPart,
-  type ServerVersion,
-} from './client-config.js';
+import { ClientConfig, type ConfigPart, type ServerVersion } from './client-config.js';
+import { type ClientName, CLIENTS, type ConfigForm } from './clients.js';
 import type { PluginVersion } from './plugin-server.js';
 
 type Config = Record<string, unknown>;

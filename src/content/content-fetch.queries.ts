@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { ContentTarget } from '../admission/content-admission.queries.js';
-import type { ReviewRule } from '../admission/reviewers.js';
+import type { ReviewRule } from '../admission/review-rules.js';
 import type { Claims } from '../claims/claims.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { MEMBERS_VERSION } from '../members/members.js';

@@ -6,7 +6,7 @@ import { DataSource, In, IsNull, MoreThan, Not, Repository } from 'typeorm';
 import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { ContentAdmission } from '../admission/content-admission.queries.js';
 import { DueItems } from '../admission/due-items.queries.js';
-import { reviewRuleOf } from '../admission/reviewers.js';
+import { reviewRuleOf } from '../admission/review-rules.js';
 import { CONTENT_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail, type ChangeEvent } from '../audit/audit-trail.js';
 import { contentFetchConfig } from '../config/slices.js';

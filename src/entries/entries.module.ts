@@ -11,7 +11,7 @@ import { EntriesService } from './entries.service.js';
 import { EntryListController } from './entry-list.controller.js';
 import { EntryListQueries } from './entry-list.queries.js';
 import { EntryListService } from './entry-list.service.js';
-import { PublishRules } from './publish-request.js';
+import { PublishRules } from './publish-rules.js';
 import { EntryWriter } from './writer/entry-writer.js';
 
 @Module({

@@ -43,12 +43,8 @@ import {
   describeVersion,
   type PublicationAnswers,
 } from './entries.responses.js';
-import {
-  type PublishRequest,
-  PublishRules,
-  readPublishRequest,
-  readStatusRequest,
-} from './publish-request.js';
+import { type PublishRequest, readPublishRequest, readStatusRequest } from './publish-request.js';
+import { PublishRules } from './publish-rules.js';
 
 /** An entry as it appears in a path; the type has not been checked. */
 export interface EntryPath {

@@ -1,10 +1,5 @@
-import {
-  CLIENTS,
-  ClientConfig,
-  type ClientName,
-  OMITTED,
-  type ServerVersion,
-} from '../client-config/client-config.js';
+import { ClientConfig, OMITTED, type ServerVersion } from '../client-config/client-config.js';
+import { CLIENTS, type ClientName } from '../client-config/clients.js';
 import { runsInToolHive } from '../client-config/connections.js';
 import { textMember } from '../client-config/template.js';
 import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';

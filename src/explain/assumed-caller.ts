@@ -15,7 +15,8 @@ import { below, issue, type Path } from '../validation/value-checks.js';
 import type { CallerMembers } from './explain.dto.js';
 import { FactsQueries } from './explain.queries.js';
 import { knowsEntries, knowsRules, type Rights, rightsOf } from './knowledge.js';
-import type { Step, StepOutcome } from './steps.js';
+import type { StepOutcome } from './outcomes.js';
+import type { Step } from './steps.js';
 
 type Held = Readonly<Record<string, unknown>>;
 

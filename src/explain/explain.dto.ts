@@ -10,15 +10,16 @@ import { isObject, member } from '../json/json-values.js';
 import { ValidateClass } from '../validation/class-validation.js';
 import { decoratorOf, IsClaims, IsStorable, IsText, MayBeEmpty } from '../validation/decorators.js';
 import { type Check, foundKind, type Issue, issue } from '../validation/value-checks.js';
-import { type Action, ACTIONS } from './question.js';
 import {
+  type Action,
+  ACTIONS,
   type Conclusion,
   CONCLUSIONS,
   type StepOutcome,
   STEP_OUTCOMES,
   type StepName,
   STEPS,
-} from './steps.js';
+} from './outcomes.js';
 
 const MAX_NAME = 500;
 /** Limits on assumed claims; a real token must fit in a header. */

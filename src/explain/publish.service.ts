@@ -6,7 +6,7 @@ import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { PublicationAdmission } from '../admission/publication-admission.js';
 import { NO_VERSIONS, sumOf } from '../entry-store/entry-limits.queries.js';
 import { findPublished } from '../entry-store/entry-rows.queries.js';
-import { PublishRules } from '../entries/publish-request.js';
+import { PublishRules } from '../entries/publish-rules.js';
 import { RegistriesRepository } from '../registries/registries.repository.js';
 import type { SettingsOf } from '../source-kinds/kinds.js';
 import { SourcesRepository } from '../sources/sources.repository.js';
@@ -14,7 +14,8 @@ import type { AskedEntry } from './explain.queries.js';
 import { knowsRegistry, knowsRules, knowsSource } from './knowledge.js';
 import { ManageService } from './manage.service.js';
 import { type Asking, type Explained, type Question, refusalOf } from './question.js';
-import { firstRefusal, judgedStep, rolesStep, type Step, type StepName } from './steps.js';
+import type { StepName } from './outcomes.js';
+import { firstRefusal, judgedStep, rolesStep, type Step } from './steps.js';
 
 const SERVER = 'server';
 const PUBLISHED = { status: 201 };

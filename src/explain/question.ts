@@ -8,9 +8,6 @@ import type { RegistryFacts, SourceFacts } from './explain.queries.js';
 import { knowsEntries, knowsEntry, knowsRegistry, type Rights } from './knowledge.js';
 import { type StatusAnswer, answerOf, type ExplainedMissing, type Step } from './steps.js';
 
-export const ACTIONS = ['see', 'manage', 'publish'] as const;
-export type Action = (typeof ACTIONS)[number];
-
 /** A question about the outcome of a request to a registry or one of its entries. */
 export type Question = Omit<ExplainBody, 'as'>;
 

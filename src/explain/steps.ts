@@ -3,31 +3,7 @@ import type { AccessPolicy, Judgement } from '../authz/access-policy.js';
 import { type Claims, findMissing } from '../claims/claims.js';
 import { type ApiError, ERRORS } from '../http/errors.js';
 import type { ExplainedAnswer, ExplainedMissingClaim, ExplainedStep } from './explain.dto.js';
-
-export const STEPS = [
-  'token',
-  'roles',
-  'read_only',
-  'registry',
-  'gate',
-  'source',
-  'entry',
-  'shadowing',
-  'version',
-  'content',
-  'name',
-  'claims',
-  'admission',
-  'origin',
-] as const;
-export type StepName = (typeof STEPS)[number];
-
-/** `skipped` means not checked in this mode; `unknown_to_you` means that the asker may not know the outcome. */
-export const STEP_OUTCOMES = ['passed', 'refused', 'absent', 'skipped', 'unknown_to_you'] as const;
-export type StepOutcome = (typeof STEP_OUTCOMES)[number];
-
-export const CONCLUSIONS = ['shown', 'hidden', 'refused', 'absent'] as const;
-export type Conclusion = (typeof CONCLUSIONS)[number];
+import type { Conclusion, StepName } from './outcomes.js';
 
 /** Maximum number of missing values per step; higher than the limit of `leastMissing`. */
 const MAX_MISSING = 100;

@@ -7,7 +7,7 @@ import type { Request } from 'express';
 import { callerKeyOf } from '../auth/caller.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { WithdrawnPlugins } from '../catalog/withdrawn-plugins.queries.js';
-import { type ClientName, formsOf } from '../client-config/client-config.js';
+import { type ClientName, formsOf } from '../client-config/clients.js';
 import {
   type FileForm,
   fileFormsOf,
@@ -40,7 +40,7 @@ import {
   remoteMarketplace,
   serversFilesIn,
   withinBytes,
-} from './plugin-tree.js';
+} from './marketplace-tree.js';
 import {
   CACHE_LIMITS,
   RepositoryCache,

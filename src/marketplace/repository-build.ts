@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runLocalGit } from './local-git.js';
-import type { RepositoryFile } from './plugin-tree.js';
+import type { RepositoryFile } from './marketplace-tree.js';
 
 /** Allows clients to fetch objects without file contents first. Only `upload-pack` ever runs in the repository. */
 const CONFIGURATION = `[core]

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { type CacheLimits, RepositoryCache } from './repository-cache.js';
-import type { RepositoryFile } from './plugin-tree.js';
+import type { RepositoryFile } from './marketplace-tree.js';
 
 /** A caller who does not leave. */
 const WAITING = new AbortController().signal;

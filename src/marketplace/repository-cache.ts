@@ -3,7 +3,7 @@ import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from 
 import { ApiError } from '../http/errors.js';
 import { Semaphore, unlessAborted } from '../limits/semaphore.js';
 import { createTemporary, removeLeftovers } from '../limits/leftovers.js';
-import type { RepositoryFile } from './plugin-tree.js';
+import type { RepositoryFile } from './marketplace-tree.js';
 import { createRepository, sizeOfFile } from './repository-build.js';
 
 /** Limits of the repositories on disk, in bytes before compression. */

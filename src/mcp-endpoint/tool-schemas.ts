@@ -1,5 +1,5 @@
 import type { ReadEntry } from '../auth/route.js';
-import { CLIENTS } from '../client-config/client-config.js';
+import { CLIENTS } from '../client-config/clients.js';
 import { OMISSIONS } from '../client-config/template.js';
 import { statusesOf } from '../documents/statuses.js';
 import { MAX_PAGE } from '../validation/value-checks.js';

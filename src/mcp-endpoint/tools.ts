@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { ReadEntry } from '../auth/route.js';
 import { CatalogService } from '../catalog/catalog.service.js';
 import { bareListRequest, serverListRequest } from '../catalog/list-request.js';
-import { type ClientName, CLIENTS } from '../client-config/client-config.js';
+import { type ClientName, CLIENTS } from '../client-config/clients.js';
 import { setupOf } from '../client-config/client-setup.js';
 import { ENTRY_TYPES } from '../documents/entry-types.js';
 import type { CachedJson } from '../http/json-answers.js';

@@ -1,8 +1,9 @@
 import { IS_WORTH_READING } from './freshness.queries.js';
 
 /**
- * SQL: whether an entry is in the view. COALESCE keeps the planner from looking up every claim set in its statistics,
- * which for thousands of claim sets takes longer than running the statement. A null parameter matches nothing.
+ * SQL: whether an entry is in the view: `AccessPolicy.maySee` has allowed its claim set. COALESCE keeps the planner from
+ * looking up every claim set in its statistics, which for thousands of claim sets takes longer than running the
+ * statement. A null parameter matches nothing.
  */
 export function isVisible(entry: string): string {
   return `(coalesce(${entry}.claim_set_id = any($claimSets::int[]), false) or $seesAll::boolean)`;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { CLIENTS } from '../../src/client-config/client-config.js';
+import { CLIENTS } from '../../src/client-config/clients.js';
 import { eventsOf } from '../support/audit.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill, type Document } from '../support/documents.js';

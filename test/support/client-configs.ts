@@ -1,9 +1,5 @@
-import {
-  ClientConfig,
-  type ClientName,
-  type ConfigForm,
-  type ServerVersion,
-} from '../../src/client-config/client-config.js';
+import { ClientConfig, type ServerVersion } from '../../src/client-config/client-config.js';
+import { type ClientName, type ConfigForm } from '../../src/client-config/clients.js';
 import type { Document } from './documents.js';
 
 /** Returns the configuration or list with these servers and these denied versions. */

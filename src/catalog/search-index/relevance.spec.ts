@@ -142,6 +142,7 @@ describe('a query finds an entry', () => {
     // Products.
     ['queue', { name: 'io.x/rabbitmq-mcp' }, [2, 1]],
     ['queue', { description: 'For RabbitMQ' }, null],
+    ['hashicorp', { name: 'io.x/consul-mcp' }, [2, 1]],
     ['chat', { name: 'io.x/discordmcp' }, [2, 1]],
   ])('freely: %s in %j: %j', (q, given, expected) => {
     expect(freelyMatched(q, given)).toEqual(expected);

@@ -3,7 +3,6 @@ import { compareNames, type IndexedEntry, type Kind } from './indexed-entry.js';
 import {
   ABSENT,
   BEGINS,
-  findCorrected,
   findForm,
   findSplit,
   isQuery,
@@ -12,6 +11,7 @@ import {
   WHOLE,
   type Word,
 } from './search-words.js';
+import { findCorrected } from './spelling.js';
 
 /** Tiers of relevance (reference/search). */
 const TIER = { name: 0, segment: 1, head: 2, marked: 3, rest: 4 } as const;

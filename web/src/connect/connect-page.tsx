@@ -2,14 +2,8 @@ import type { ComponentChildren, JSX } from 'preact';
 import { API_BASE, api, unwrap } from '../api/client.js';
 import { NoRegistries } from '../catalogue/no-registries.js';
 import { MarketplaceSteps, readMarketplace } from '../content/marketplace.js';
-import {
-  claudeCommand,
-  commandLine,
-  cursorLink,
-  shortName,
-  toolhiveRegistry,
-  vscodeLink,
-} from '../entry/install-commands.js';
+import { claudeCommand, commandLine, shortName, toolhiveRegistry } from '../entry/install-commands.js';
+import { cursorLink, vscodeLink } from '../entry/install-links.js';
 import { hashOf, navigate, type Route } from '../navigation/route.js';
 import { useSession } from '../session/session.js';
 import { HiddenTitle, QueryResult, useQuery } from '../ui/query.js';

@@ -7,12 +7,11 @@ import {
   claudeCommand,
   codexCommand,
   commandLine,
-  cursorLink,
   shortName,
   skillCommands,
   toolhiveCommand,
-  vscodeLink,
 } from './install-commands.js';
+import { cursorLink, vscodeLink } from './install-links.js';
 
 const NAME = 'io.github.acme/tool.kit';
 const npx = { type: 'stdio', command: 'npx', args: ['-y', '@acme/tool@1.2.3'] };

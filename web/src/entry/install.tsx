@@ -13,11 +13,10 @@ import {
   type ClaudeScope,
   claudeCommand,
   codexCommand,
-  cursorLink,
   shortName,
   toolhiveCommand,
-  vscodeLink,
 } from './install-commands.js';
+import { cursorLink, vscodeLink } from './install-links.js';
 import {
   type Entry,
   entryIn,

@@ -3,7 +3,7 @@ import { type Claims, covers } from '../claims/claims.js';
 import { type Contents, mayContain } from '../members/members.js';
 import type { MemberKind } from '../source-kinds/member-kinds.js';
 import { matchesGlob } from '../sources/entry-filter.js';
-import { CONTENT_MISSING, type HoldReason } from './verdict.js';
+import { CONTENT_MISSING, type HoldReason } from './hold-reason.js';
 
 /**
  * Returns the first rule that matches a version, ignoring the case of its name; undefined if the version needs no

@@ -28,7 +28,7 @@ import {
 } from './item-decisions.queries.js';
 import { ItemViews } from './item-views.queries.js';
 import { type SeenItem, SeenItems } from './seen-items.queries.js';
-import { shownReasons } from './verdict.js';
+import { shownReasons } from './hold-reason.js';
 
 /** The decisions and comments on one item. */
 const MAX_DECISIONS = 200;

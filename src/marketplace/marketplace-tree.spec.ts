@@ -6,7 +6,7 @@ import {
   remoteMarketplace,
   serversFilesIn,
   withinBytes,
-} from './plugin-tree.js';
+} from './marketplace-tree.js';
 import type { EntryWithFiles } from '../content/entries-with-content.queries.js';
 
 const ACME = { name: 'acme', owner: 'Acme' };

@@ -78,6 +78,7 @@ aws azure gcp cloudflare heroku vercel netlify digitalocean: cloud hosting deplo
 s3 minio gcs: amazon aws bucket object storage file
 box dropbox gdrive onedrive sharepoint: file storage sharing document cloud drive
 okta auth0 keycloak descope cognito: sso identity login authentication authorization user oauth iam
+terraform consul nomad vault packer: hashicorp
 vault bitwarden 1password: secret password credential
 kong higress apisix: api gateway
 playwright puppeteer selenium browserbase hyperbrowser chrome: browser automation web testing e2e screenshot

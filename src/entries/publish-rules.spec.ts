@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Claims } from '../claims/claims.js';
-import { isReserved, type NameRule } from './publish-request.js';
+import { isReserved, type NameRule } from './publish-rules.js';
 
 const RED = { org: 'red' };
 const BLUE = { org: 'blue' };
