@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUES } from '../support/catalogues.js';
 import { cursorIn, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
@@ -24,6 +24,9 @@ describe(`a registry with the catalogs ${files.join(', ')}`, () => {
   const service = aService().registry('main', { sources: files.map((_, index) => `source-${index}`) });
   contents.forEach((text, index) => service.source(`source-${index}`, { text }));
   service.runs();
+  beforeAll(async () => {
+    for (const index of files.keys()) await service.synced(`source-${index}`);
+  });
 
   const walk = async (limit: number) => {
     const rows: string[] = [];
