@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { CachedJson, JsonAnswersAdapter, madeForExpress } from './json-answers.js';
+import { CachedJson, madeForExpress } from './json-answers.js';
 
 const MIB = 1024 * 1024;
 
@@ -29,34 +29,6 @@ describe('a cached JSON response', () => {
     expect(same).toBe(gzip);
     expect(sizes).toEqual([2_000 + gzip.length, 2_000 + gzip.length + brotli.length]);
   });
-});
-
-it('large responses are sent in separate turns of the event loop', async () => {
-  const app = express();
-  const page = new CachedJson(['x'.repeat(MIB)]);
-  const waiting: express.Response[] = [];
-  const sentIn: number[] = [];
-  app.get('/', (_request, response) => {
-    if (waiting.push(response) < 4) return;
-    let turn = 0;
-    const nextTurn = () => {
-      turn += 1;
-      if (sentIn.length < waiting.length) setImmediate(nextTurn);
-    };
-    nextTurn();
-    for (const each of waiting) {
-      each.once('prefinish', () => sentIn.push(turn));
-      new JsonAnswersAdapter(app).reply(each, page);
-    }
-  });
-  const server = createServer(app).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const headers = { 'Accept-Encoding': 'identity' };
-  const replies = await Promise.all([1, 2, 3, 4].map(() => fetch(`http://127.0.0.1:${port}/`, { headers })));
-  for (const reply of replies) expect((await reply.text()).length).toBe(MIB);
-  expect(new Set(sentIn).size).toBe(4);
-  server.close();
 });
 
 const { setPrototypeOf } = Object;
