@@ -102,7 +102,7 @@ export class Matcher {
 
   private isTopic({ forms }: Word): boolean {
     const { topics = '' } = this.entry ?? {};
-    if (topics === '' || !this.search.isFree) return false;
+    if (topics === '' || !this.search.isTolerant) return false;
     let isFound = false;
     const note = (at: number, occurrence: number) => {
       isFound ||= occurrence <= BEGINS;

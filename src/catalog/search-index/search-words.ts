@@ -1,4 +1,4 @@
-import { FILLERS, MINOR, SAME_MEANING, topicsOf } from './synonyms.js';
+import { BUILT_IN, FILLERS, MINOR, SAME_MEANING, topicsOf } from './synonyms.js';
 
 /** How a query word occurs in a text, best first. */
 export const WHOLE = 0;
@@ -10,19 +10,6 @@ export const ABSENT = 3;
 export const MIN_INSIDE = 3;
 /** Shorter synonyms of a typed word match whole words only, because nobody typed their beginning. */
 const MIN_SYNONYM_BEGINS = 5;
-
-const BUILT_IN: readonly (readonly string[])[] = [
-  ['postgres', 'postgresql'],
-  ['k8s', 'kubernetes'],
-  ['aws', 'amazon'],
-  ['gcp', 'google'],
-  ['js', 'javascript'],
-  ['ts', 'typescript'],
-  ['db', 'database'],
-  ['repo', 'repository'],
-  ['auth', 'authentication'],
-  ['docs', 'documentation'],
-];
 
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const IN_WORD = /[\p{L}\p{M}\p{N}\ud800-\udfff]/u;
@@ -43,7 +30,7 @@ function wordsIn(text: string): readonly string[] {
   return text.match(WORD) ?? [];
 }
 
-/** Returns what people type who look for products named in a folded text. */
+/** Returns the words by which people search for the products that a folded text names. */
 export function topicsIn(text: string): string {
   return [...new Set(wordsIn(text).map(topicsOf))].join('');
 }
@@ -76,9 +63,9 @@ const MINOR_STEMS = new Set(MINOR.map(stemOf));
 export type Synonyms = ReadonlyMap<string, readonly string[]>;
 
 /** Adds groups of equivalent words to the built-in ones; groups that share a word are merged. */
-export function synonymsOf(configured: readonly (readonly string[])[], isFree = false): Synonyms {
+export function synonymsOf(configured: readonly (readonly string[])[], isTolerant = false): Synonyms {
   const synonyms = new Map<string, readonly string[]>();
-  for (const group of [...BUILT_IN, ...(isFree ? SAME_MEANING : []), ...configured]) {
+  for (const group of [...BUILT_IN, ...(isTolerant ? SAME_MEANING : []), ...configured]) {
     const words = group.map((word) => singular(folded(word)));
     const all = [...new Set(words.flatMap((word) => [word, ...(synonyms.get(word) ?? [])]))];
     for (const word of all) synonyms.set(word, all);
@@ -114,16 +101,16 @@ export interface SearchWords {
   readonly name: string;
   /** Whether the query has no words to find. */
   readonly isEmpty: boolean;
-  /** Whether to use the vocabulary. */
-  readonly isFree: boolean;
+  /** Whether the search is tolerant (reference/search). */
+  readonly isTolerant: boolean;
 }
 
 /**
  * Splits a query into its distinct words, which `MAX_WORDS` limits.
  *
- * @param isFree whether to use the vocabulary: no fillers, minor words, stems, and neighbors written as one word
+ * @param isTolerant whether the search is tolerant: ignores fillers, may lack minor words, and finds stems and joined words
  */
-export function searchWords(q: string, synonyms: Synonyms, isFree = false): SearchWords {
+export function searchWords(q: string, synonyms: Synonyms, isTolerant = false): SearchWords {
   const names = new Set<string>();
   const typed: string[] = [];
   for (const token of q.split(/\s+/u)) {
@@ -137,22 +124,22 @@ export function searchWords(q: string, synonyms: Synonyms, isFree = false): Sear
     ...(synonyms.get(word) ?? [])
       .filter((other) => other !== word)
       .map((text) => ({ text, worst: text.length >= MIN_SYNONYM_BEGINS ? BEGINS : WHOLE }) as const),
-    ...(isFree ? freeFormsOf(word, typed) : []),
+    ...(isTolerant ? tolerantFormsOf(word, typed) : []),
   ];
   const all = [...new Set(typed)];
-  const words = isFree ? without(all, (word) => FILLERS.has(word)) : all;
-  const major = isFree ? without(words, (word) => MINOR_STEMS.has(stemOf(word))) : words;
+  const words = isTolerant ? without(all, (word) => FILLERS.has(word)) : all;
+  const major = isTolerant ? without(words, (word) => MINOR_STEMS.has(stemOf(word))) : words;
   return {
     words: words.map((word) => ({
       forms: formsOf(word),
       isMinor: !major.includes(word),
-      ...(isFree && word.length >= MIN_SPLIT ? { split: splitOf(word) } : {}),
+      ...(isTolerant && word.length >= MIN_SPLIT ? { split: splitOf(word) } : {}),
       weight: word.length + (/\d/.test(word) || topicsOf(word) !== '' ? PRODUCT_WEIGHT : WORD_WEIGHT),
     })),
     names: [...names],
     name: q.trim().toLowerCase(),
     isEmpty: words.length + names.size === 0,
-    isFree,
+    isTolerant,
   };
 }
 
@@ -163,7 +150,7 @@ function without(words: readonly string[], isRemoved: (word: string) => boolean)
 }
 
 /** Returns the stem of a word, and the word joined with its neighbors: `github` for `git hub`. */
-function freeFormsOf(word: string, typed: readonly string[]): readonly Form[] {
+function tolerantFormsOf(word: string, typed: readonly string[]): readonly Form[] {
   const joined = typed.flatMap((each, at) => {
     const next = typed[at + 1];
     return next !== undefined && (each === word || next === word) ? [each + next] : [];
@@ -208,14 +195,14 @@ export function findSplit(text: string, { split }: Word, found: Found): void {
 }
 
 /** Whether a text consists of exactly the query's words, in order; fillers do not count if the query has none. */
-export function isQuery(text: string, { words, names, isFree }: SearchWords): boolean {
+export function isQuery(text: string, { words, names, isTolerant }: SearchWords): boolean {
   // Most texts begin with another word, and splitting them would be slower.
-  if (names.length > 0 || (!isFree && !words[0]?.forms.some((form) => text.startsWith(form.text))))
+  if (names.length > 0 || (!isTolerant && !words[0]?.forms.some((form) => text.startsWith(form.text))))
     return false;
   const all = wordsIn(text).map(singular);
-  const found = isFree ? without(all, (word) => FILLERS.has(word)) : all;
+  const found = isTolerant ? without(all, (word) => FILLERS.has(word)) : all;
   return (
-    (isFree && found.join('') === words.map(({ forms: [typed] }) => typed.text).join('')) ||
+    (isTolerant && found.join('') === words.map(({ forms: [typed] }) => typed.text).join('')) ||
     (found.length === words.length &&
       words.every(({ forms }, index) => forms.some((form) => form.text === found[index])))
   );

@@ -1,5 +1,5 @@
 /**
- * What searches with `partial` know about words (reference/search). All words are folded and singular.
+ * The synonyms and product names that searches know (reference/search). All words are folded and singular.
  */
 
 /** Words that say nothing about an entry. */
@@ -10,14 +10,28 @@ export const FILLERS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Words that an entry may lack, because its texts rarely say them: what almost everything does, or is. */
+/** Words that an entry may lack, because they describe almost every entry. */
 export const MINOR = (
   'access account add agent ai api app best build call change check client control create data delete do edit execute ' +
   'find free get handle info information interact list local look manage modify new official open perform query read ' +
   'run search send service show update use user view work write'
 ).split(' ');
 
-/** Groups of words with the same meaning, and abbreviations. */
+/** Synonyms and abbreviations of every search (reference/search). */
+export const BUILT_IN: readonly (readonly string[])[] = [
+  ['postgres', 'postgresql'],
+  ['k8s', 'kubernetes'],
+  ['aws', 'amazon'],
+  ['gcp', 'google'],
+  ['js', 'javascript'],
+  ['ts', 'typescript'],
+  ['db', 'database'],
+  ['repo', 'repository'],
+  ['auth', 'authentication'],
+  ['docs', 'documentation'],
+];
+
+/** Synonyms and abbreviations of tolerant searches only. */
 export const SAME_MEANING: readonly (readonly string[])[] = [
   'analytic analysis analyze',
   'bill billing cost spend spending expense price',
@@ -49,7 +63,7 @@ export const SAME_MEANING: readonly (readonly string[])[] = [
   'website site webpage',
 ].map((group) => group.split(' '));
 
-/** Products, and what people type who look for them: their purpose, maker and other names. */
+/** Products, and the words by which people search for them: purpose, maker and other names. */
 const PRODUCTS = `
 postgres postgresql mysql mariadb sqlite mssql oracle cockroachdb neon supabase oceanbase singlestore: database sql relational
 mongodb mongo couchbase cassandra dynamodb arangodb firestore: database nosql document
