@@ -27,7 +27,6 @@ export const LONGER_HERE = [
   'test/api/access.replicas.spec.ts',
   'test/api/marketplace.spec.ts',
   'test/api/sync.kubernetes.large.spec.ts',
-  'test/api/sync.kubernetes.many.spec.ts',
   'test/api/catalog.paging.spec.ts',
   'test/api/catalogue.files.spec.ts',
   'test/api/claim-sets.spec.ts',

@@ -29,10 +29,13 @@ describe('a namespace with more unexported objects than fit on one page', () => 
     cluster.put('MCPServer', 'tools/other', exported('other'));
     cluster.compact();
     cluster.requests.length = 0;
+    cluster.expiresAfterPages = 1;
     await service.start();
   });
 
-  it('is listed in small pages, and its exported objects are served', async () => {
+  it('is listed in small pages, again when they expire, and its exported objects are served', async () => {
+    await within(A_WHILE, () => expect(cluster.requests.some(({ status }) => status === 410)).toBe(true));
+    cluster.expiresAfterPages = Infinity;
     await sees(['data/served@1.2.3', 'data/virtual@1.0.0', 'tools/other@1.0.0']);
     await within(A_WHILE, async () =>
       expect(await syncOf(service)).toMatchObject({ status: 'complete', counts: { entries: 3 } }),

@@ -68,16 +68,25 @@ describe('the folders of src', () => {
   });
 });
 
+/** The files that `npm test` runs, the browser tests and these conventions aside. */
+const specs = ['src', 'test/api', 'test/model', 'web/src'].flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.spec.ts'))
+    .map((file) => posix.join(folder, file.replaceAll('\\', '/'))),
+);
+
+describe('the specs', () => {
+  it('measure processor time and the event loop in the soak tests only', () => {
+    const measuring = /cpuUsage|largestShareOfOneTurn|eventLoopUtilization|monitorEventLoopDelay|\/stat`/;
+    expect(specs.filter((file) => measuring.test(readFileSync(join(ROOT, file), 'utf8')))).toEqual([]);
+  });
+});
+
 describe('a spec that runs longer in the soak tests', () => {
   it('is in vitest.soak.config.ts', async () => {
     const { LONGER_HERE } = (await import(join(ROOT, 'vitest.soak.config.ts'))) as {
       LONGER_HERE: readonly string[];
     };
-    const specs = ['src', 'test/api', 'test/model', 'web/src'].flatMap((folder) =>
-      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-        .filter((file) => file.endsWith('.spec.ts'))
-        .map((file) => posix.join(folder, file.replaceAll('\\', '/'))),
-    );
     const longer = specs.filter((file) => readFileSync(join(ROOT, file), 'utf8').includes('inSoak('));
     expect([...LONGER_HERE].sort()).toEqual(longer.sort());
   });

@@ -49,9 +49,13 @@ describe('a body of the maximum size', () => {
       return user + system;
     };
     const text = JSON.stringify({ sources: 'x'.repeat(body.length) });
-    await cpuTimeOf(text, '400 invalid_body');
-    const usual = await cpuTimeOf(text, '400 invalid_body');
-    const took = await cpuTimeOf(body, answer);
-    expect(took).toBeLessThan(30 * usual);
+    /** Of several, since one may collect the garbage of others. */
+    const leastOf = async (sent: string, expected: string) => {
+      let least = Infinity;
+      for (let times = 0; times < 4; times += 1) least = Math.min(least, await cpuTimeOf(sent, expected));
+      return least;
+    };
+    const usual = await leastOf(text, '400 invalid_body');
+    expect(await leastOf(body, answer)).toBeLessThan(30 * usual);
   });
 });
