@@ -16,7 +16,7 @@ import {
 } from './programs.mjs';
 
 const USAGE =
-  'node scripts/operations/postgres-versions.mjs BINARIES [--pooler session|transaction] [-- test/api/FILE…]';
+  'node scripts/operations/postgres-versions.mjs BINARIES [--pooler session|transaction] [-- FILE…]';
 const { values, positionals } = readArguments(USAGE, {
   allowPositionals: true,
   options: { pooler: { type: 'string' } },
@@ -38,7 +38,7 @@ await inFolder(async (folder, atEnd) => {
     TEST_POSTGRES: `postgres://registry@127.0.0.1:${postgres.port}/postgres`,
   };
   if (values.pooler) environment.TEST_POOLER_PORT = `${await pooler(folder, postgres, values.pooler, atEnd)}`;
-  const tests = files.length > 0 ? files : ['test/api'];
+  const tests = files.length > 0 ? files : ['test/api', 'test/system'];
   // In another network namespace, this test reaches PostgreSQL through its socket only.
   const exclude = ['--exclude', 'test/api/outbound.internet.spec.ts'];
   const vitest = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...tests, ...exclude], {

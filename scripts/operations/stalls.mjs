@@ -6,7 +6,7 @@ import process from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readArguments, ROOT } from './programs.mjs';
 
-const USAGE = 'node scripts/operations/stalls.mjs [--seconds 2] [test/api/FILE…]';
+const USAGE = 'node scripts/operations/stalls.mjs [--seconds 2] [FILE…]';
 const LOOK_EVERY_MS = 50;
 const STOPPED_AT_ONCE = 2;
 const CHANCE = 1 / 4;

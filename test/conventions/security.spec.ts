@@ -15,12 +15,13 @@ const TESTED = parse(readFileSync(join(import.meta.dirname, 'limits.yaml'), 'utf
 const named = [
   ...new Set([...(text.match(/[\w./-]+\.spec\.ts/g) ?? []), ...TESTED.flatMap(({ tests }) => tests)]),
 ];
-const textOf = (test: string) =>
-  readFileSync(join(ROOT, test.includes('/') ? test : join('test/api', test)), 'utf8');
+const pathOf = (test: string) =>
+  ['', 'test/api', 'test/system'].map((folder) => join(ROOT, folder, test)).find(existsSync);
+const textOf = (test: string) => readFileSync(pathOf(test) ?? test, 'utf8');
 
 describe('security and limits in the documents', () => {
   it.each(named)('refer to an existing test: %s', (file) => {
-    expect(existsSync(join(ROOT, file.includes('/') ? file : join('test/api', file)))).toBe(true);
+    expect(pathOf(file)).toBeDefined();
   });
 
   it('refer to a test, or say how to try it, for each promise', () => {

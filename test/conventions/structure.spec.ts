@@ -69,7 +69,7 @@ describe('the folders of src', () => {
 });
 
 /** The files that `npm test` runs, the browser tests and these conventions aside. */
-const specs = ['src', 'test/api', 'test/model', 'web/src'].flatMap((folder) =>
+const specs = ['src', 'test/api', 'test/system', 'web/src'].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.spec.ts'))
     .map((file) => posix.join(folder, file.replaceAll('\\', '/'))),

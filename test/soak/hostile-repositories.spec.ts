@@ -5,7 +5,7 @@ import { aGitServer } from '../support/git-server.js';
 import { aTemporaryDirectory, readsGit } from '../support/git-service.js';
 import { aService } from '../support/service.js';
 
-// `test/api/sync.hostile-repositories.spec.ts` tests smaller repositories.
+// `test/system/sync.hostile-repositories.spec.ts` tests smaller repositories.
 aTemporaryDirectory();
 const git = aGitServer().runs();
 const repository = git.repository('acme');

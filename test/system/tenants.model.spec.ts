@@ -31,7 +31,7 @@ const MIB = 1_024 * 1_024;
 const SHIPPED = { NODE_OPTIONS: '--max-old-space-size=256', MALLOC_MMAP_THRESHOLD_: '131072' };
 /** Less than the memory limit in the manifests. */
 const PEAK_MIB = 400;
-/** A failure prints its seed: MODEL_SEED=… npx vitest run test/model/tenants.spec.ts sends the same requests. */
+/** A failure prints its seed: MODEL_SEED=… npx vitest run tenants.model sends the same requests. */
 const seed = Number(process.env['MODEL_SEED'] ?? inSoak(randomInt(2 ** 31), 7));
 /** A text in all of blue's resources, and in no request from red. */
 const SECRET = 'indigo';

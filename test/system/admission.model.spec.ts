@@ -11,7 +11,7 @@ import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
 const STEPS = Number(process.env['ADMISSION_STEPS'] ?? inSoak(20_000, 60));
-/** A failure prints its seed: MODEL_SEED=… npx vitest run test/model/admission.spec.ts takes the same steps. */
+/** A failure prints its seed: MODEL_SEED=… npx vitest run admission.model takes the same steps. */
 const seed = Number(process.env['MODEL_SEED'] ?? inSoak(randomInt(2 ** 31), 7));
 
 const MIN_AGE = 10;

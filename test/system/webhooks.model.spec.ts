@@ -9,7 +9,7 @@ import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
 const STEPS = Number(process.env['WEBHOOK_STEPS'] ?? inSoak(2_000, 20));
-/** A failure prints its seed: MODEL_SEED=… npx vitest run test/model/webhooks.spec.ts takes the same steps. */
+/** A failure prints its seed: MODEL_SEED=… npx vitest run webhooks.model takes the same steps. */
 const seed = Number(process.env['MODEL_SEED'] ?? inSoak(randomInt(2 ** 31), 7));
 
 const ACME = { org: 'acme' };

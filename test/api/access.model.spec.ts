@@ -28,7 +28,7 @@ const STATES_A_BATCH = inSoak(50, 12);
 /** Time limit of one round, including shrinking a failure. A round without a failure takes a small part of it. */
 const ROUND_MS = 500_000;
 
-// A failure prints its seed: MODEL_SEED=… npx vitest run test/model draws the same states.
+// A failure prints its seed: MODEL_SEED=… npx vitest run access.model draws the same states.
 const seed = Number(process.env['MODEL_SEED'] ?? inSoak(randomInt(2 ** 31), 7));
 
 describe('visibility', () => {
