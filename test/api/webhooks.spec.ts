@@ -55,6 +55,14 @@ const failOnce = (
   };
 };
 
+/** The number of failures since the last delivery that succeeded, and the seconds until the next attempt. */
+const nextAttempt = async () => {
+  const [row] = await service.database.query<{ attempts: number; seconds: number | null }>(
+    `select attempts, extract(epoch from next_attempt_at - now())::float8 as seconds from webhook where name = 'siem'`,
+  );
+  return row ?? { attempts: 0, seconds: null };
+};
+
 let names = 0;
 const aName = () => `com.acme/s${(names += 1)}`;
 
@@ -157,12 +165,20 @@ describe('a webhook', () => {
     expect(other.received()).toEqual([name, later].map((one) => `entry.publish server/${one}@1.0.0`));
   });
 
-  it('follows no redirect', async () => {
+  it('follows no redirect, and retries within 5 s', async () => {
     receiver.answer = () => ({ status: 307, headers: { location: other.url } });
     await configure(siem());
     await publish(aName());
-    await arrived(2);
+    await within(20_000, async () =>
+      expect((await admin().get('/v1/webhooks')).json).toMatchObject({
+        webhooks: [
+          { status: 'retrying', lastError: expect.stringContaining('redirects are not followed') as string },
+        ],
+      }),
+    );
     expect(other.deliveries).toEqual([]);
+    const { attempts, seconds } = await nextAttempt();
+    expect(seconds).toBeLessThanOrEqual(5 * 2 ** (attempts - 1));
   });
 
   it('delays neither another webhook nor a request when its receiver hangs', async () => {
@@ -175,12 +191,15 @@ describe('a webhook', () => {
     await arrived(1);
   });
 
-  it('retries a failed delivery first, within 5 s, and keeps the order of each entry', async () => {
+  it('retries a failed delivery first, and keeps the order of each entry', async () => {
     const name = aName();
     failOnce(name, '1.0.0', { status: 503 });
     await configure(siem());
     for (const version of ['1.0.0', '2.0.0', '3.0.0']) await publish(name, version);
-    await arrived(4);
+    await within(20_000, async () => {
+      await service.database.query(`update webhook set next_attempt_at = now() where attempts > 0`);
+      expect(receiver.deliveries.length).toBeGreaterThanOrEqual(4);
+    });
     const versions = receiver.deliveries.map(({ event }) => event.data.target.version);
     expect(versions).toEqual(['1.0.0', '1.0.0', '2.0.0', '3.0.0']);
   });
@@ -190,14 +209,8 @@ describe('a webhook', () => {
     failOnce(name, '1.0.0', { status: 429, headers: { 'retry-after': '600' } });
     await configure(siem());
     await publish(name);
-    const nextAttempt = async () => {
-      const [row] = await service.database.query<{ seconds: number | null }>(
-        `select extract(epoch from next_attempt_at - now())::float8 as seconds from webhook where name = 'siem'`,
-      );
-      return row?.seconds;
-    };
-    await within(20_000, async () => expect(await nextAttempt()).toBeGreaterThan(400));
-    expect(await nextAttempt()).toBeLessThanOrEqual(600);
+    await within(20_000, async () => expect((await nextAttempt()).seconds).toBeGreaterThan(400));
+    expect((await nextAttempt()).seconds).toBeLessThanOrEqual(600);
   });
 
   it('skips no event whose transaction commits after a later one', async () => {
@@ -340,50 +353,42 @@ describe('the administration of webhooks', () => {
     await stateIs({ status: 'active', lag: 0 });
   });
 
-  it('pauses a webhook after retryFor; a super-admin resumes it, and nothing is lost', async () => {
-    const resumed = () => auditOf(admin(), 'action=webhook.resume');
-    const before = (await resumed()).length;
-    receiver.answer = () => ({ status: 500 });
-    await configure(siem({ retryFor: '1s' }));
-    const name = aName();
-    await publish(name);
-    await stateIs({ status: 'paused', lastError: 'it responded with status 500' });
-    const count = receiver.deliveries.length;
-    await publish(name, '2.0.0');
-    receiver.answer = () => undefined;
-    expect((await admin().post('/v1/webhooks/siem/resume')).status).toBe(204);
-    await arrived(count + 2);
-    await stateIs({ status: 'active' });
-    expect((await admin().post('/v1/webhooks/siem/resume')).status).toBe(204);
-    const events = await resumed();
-    expect(events.slice(0, events.length - before).map(({ target, change }) => ({ target, change }))).toEqual(
-      [
-        {
-          target: { type: 'webhook', name: 'siem' },
-          change: { before: { status: 'paused' }, after: { status: 'active' } },
-        },
-      ],
-    );
-    const versions = receiver.deliveries.slice(count).map(({ event }) => event.data.target.version);
-    expect(versions).toEqual(['1.0.0', '2.0.0']);
-  });
-
-  it('counts attempts, lag and pauses in metrics', async () => {
+  it('pauses a webhook after retryFor, as metrics show; a super-admin resumes it, and nothing is lost', async () => {
     const figures = async () => figuresIn(await call(`${service.internalOrigin}/metrics`));
     const attempts = (outcome: string) =>
       `registry_webhook_deliveries_total{webhook="counted",outcome="${outcome}"}`;
+    const resume = async () => expect((await admin().post('/v1/webhooks/counted/resume')).status).toBe(204);
     receiver.answer = (_, count) => (count === 1 ? undefined : { status: 500 });
     await configure(siem({ name: 'counted', retryFor: '1s' }));
-    await publish(aName());
+    const name = aName();
+    await publish(name);
     await arrived(1);
-    await publish(aName());
+    await publish(name, '2.0.0');
+    await stateIs({ status: 'paused', lastError: 'it responded with status 500' });
     await within(20_000, async () =>
       expect((await figures()).get('registry_webhook_paused{webhook="counted"}')).toBe(1),
     );
     const counted = await figures();
+    const { length } = receiver.deliveries;
     expect(counted.get(attempts('delivered'))).toBe(1);
-    expect(counted.get(attempts('failed'))).toBe(receiver.deliveries.length - 1);
+    expect(counted.get(attempts('failed'))).toBe(length - 1);
     expect(counted.get('registry_webhook_lag_seconds{webhook="counted"}')).toBeGreaterThan(0);
+
+    await publish(name, '3.0.0');
+    receiver.answer = () => undefined;
+    await resume();
+    await arrived(length + 2);
+    await stateIs({ status: 'active' });
+    await resume();
+    const events = await auditOf(admin(), 'action=webhook.resume&target=counted');
+    expect(events.map(({ target, change }) => ({ target, change }))).toEqual([
+      {
+        target: { type: 'webhook', name: 'counted' },
+        change: { before: { status: 'paused' }, after: { status: 'active' } },
+      },
+    ]);
+    const versions = receiver.deliveries.slice(length).map(({ event }) => event.data.target.version);
+    expect(versions).toEqual(['2.0.0', '3.0.0']);
     await configure();
     await within(20_000, async () =>
       expect((await figures()).has('registry_webhook_lag_seconds{webhook="counted"}')).toBe(false),

@@ -1,8 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { serversIn } from '../support/answers.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer, type Document } from '../support/documents.js';
-import { Random } from '../support/random.js';
 import { aWebhookSecret, Receiver } from '../support/receiver.js';
 import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
@@ -44,6 +42,9 @@ const caughtUp = () =>
     );
     expect(rows).toHaveLength(1);
   });
+/** Ends the pause after a failed delivery. */
+const retryNow = () =>
+  service.database.query(`update webhook set next_attempt_at = now() where attempts > 0`);
 /** The messages sent since the last call. */
 const sent = async () => {
   await caughtUp();
@@ -156,11 +157,11 @@ describe('a webhook with `as`', () => {
     await service.rewrite('tools', { servers: [aServer('com.acme/tool'), ...many] });
     await service.synced('tools');
     // Only the sync may cause another comparison.
-    await within(20_000, () =>
-      expect(new Set(receiver.received().filter((one) => one.startsWith('entry.added '))).size).toBe(
-        many.length,
-      ),
-    );
+    await within(20_000, async () => {
+      await retryNow();
+      const added = receiver.received().filter((one) => one.startsWith('entry.added '));
+      expect(new Set(added).size).toBe(many.length);
+    });
     receiver.answer = () => undefined;
     await sent();
     await service.rewrite('tools', { servers: [aServer('com.acme/tool')] });
@@ -173,8 +174,10 @@ describe('a webhook with `as`', () => {
     receiver.answer = ({ event }, count) =>
       event.type === 'entry.publish' && count === 2 ? { status: 500 } : undefined;
     await publish(name);
-    await within(20_000, () => expect(receiver.deliveries.length).toBeGreaterThan(1));
-    expect((await admin().post('/v1/webhooks/team/resume')).status).toBe(204);
+    await within(20_000, async () => {
+      await retryNow();
+      expect(receiver.deliveries.length).toBeGreaterThan(2);
+    });
     expect(await sent()).toEqual([
       `entry.added server/${name}`,
       `entry.publish server/${name}@1.0.0`,
@@ -188,47 +191,5 @@ describe('a webhook with `as`', () => {
     const name = aName();
     await publish(name, '1.0.0', { org: 'contoso' });
     expect(await sent()).toEqual([`entry.added server/${name}`, `entry.publish server/${name}@1.0.0`]);
-  });
-
-  it('in random worlds receives exactly the changes of the view', async () => {
-    const random = new Random(7);
-    const pool = Array.from({ length: 6 }, aName);
-    const known = new Set(serversIn(await service.as(acme).get('/registry/main/v0.1/servers?limit=100')));
-    const versions = new Map<string, { claims: Document; versions: string[] }>();
-    for (let round = 0; round < 20; round += 1) {
-      for (let changes = random.between(1, 3); changes > 0; changes -= 1) {
-        const name = random.pick(pool);
-        const entry = versions.get(name);
-        const claims = random.pick([acme, { org: 'contoso' }]);
-        const kind = random.pick(['publish', 'relabel', 'remove']);
-        if (!entry || kind === 'publish') {
-          const version = `${round}.${changes}.0`;
-          await publish(name, version, entry?.claims ?? claims);
-          versions.set(name, {
-            claims: entry?.claims ?? claims,
-            versions: [...(entry?.versions ?? []), version],
-          });
-        } else if (kind === 'relabel') {
-          await relabel(name, claims);
-          versions.set(name, { ...entry, claims });
-        } else {
-          const [gone = '', ...rest] = entry.versions;
-          await remove(name, gone);
-          if (rest.length > 0) versions.set(name, { ...entry, versions: rest });
-          else versions.delete(name);
-        }
-      }
-      for (const one of await sent()) {
-        const [type = '', subject = ''] = one.split(' server/');
-        const [name = ''] = subject.split('@');
-        if (type === 'entry.added') {
-          expect(known.has(name), one).toBe(false);
-          known.add(name);
-        } else expect(known.has(name), one).toBe(true);
-        if (type === 'entry.removed') known.delete(name);
-      }
-      const seen = serversIn(await service.as(acme).get('/registry/main/v0.1/servers?limit=100'));
-      expect([...known].sort()).toEqual(seen.sort());
-    }
   });
 });
