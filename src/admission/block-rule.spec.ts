@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { EVASIONS } from '../../test/support/evasions.js';
 import { type BlockRule, CompiledBlock, matchingBlocks } from './block-rule.js';
 import type { Members } from '../members/members.responses.js';
+import { readMembers } from '../members/read-members.js';
 import { REWRITTEN } from './rewrite.js';
 
 function matches(
@@ -117,6 +119,17 @@ describe('a block', () => {
   ])('of members matches %s', (_, rule, members, expected) => {
     expect(matches(rule, {}, '1.0.0', members)).toBe(expected);
   });
+
+  it.each(EVASIONS.map(({ way, reading, files }) => [way, reading !== 'missed', files] as const))(
+    'of files with %s matches: %s',
+    async (_, expected, files) => {
+      const list = Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.byteLength(text) }));
+      const { members } = await readMembers(list, async ({ path }) => Buffer.from(files[path] ?? ''));
+      expect(
+        matches({ packages: [{ registryType: 'npm', identifier: 'left-pad' }] }, {}, '1.0.0', members),
+      ).toBe(expected);
+    },
+  );
 
   it.each([
     ['1.3.0-rc.1', '>=1.2', true],

@@ -98,6 +98,21 @@ async function publishWith(name: string, files: Texts, version = '1.0.0'): Promi
   expect(reply.status, reply.text).toBe(204);
 }
 
+const PLUGINS = '/registry/main/v0.1/x/dev.toolhive/plugins';
+const documentAt = (name: string, version = '1.0.0') => `${PLUGINS}/${name}/versions/${version}`;
+const contentAt = (name: string, version = '1.0.0') => `/registry/main/x/content/plugin/${name}/${version}`;
+
+/** Waits until consumers see the files of these plugins. */
+const appear = (...names: string[]) =>
+  within(20_000, async () => {
+    for (const name of names) expect((await as(READER).get(`${contentAt(name)}/files`)).status).toBe(200);
+  });
+/** Waits until consumers do not see these plugins. */
+const disappear = (...names: string[]) =>
+  within(20_000, async () => {
+    for (const name of names) expect((await as(READER).get(documentAt(name))).status).toBe(404);
+  });
+
 /** The places where consumers see a version: document, list, files, archive, marketplace. */
 async function placesOf(
   name: string,
@@ -105,15 +120,14 @@ async function placesOf(
   at: ServiceUnderTest = service,
 ): Promise<Record<string, boolean>> {
   const reader = at.as(READER);
-  const plugins = '/registry/main/v0.1/x/dev.toolhive/plugins';
-  const content = `/registry/main/x/content/plugin/${name}/${version}`;
+  const content = contentAt(name, version);
   const has = async (path: string, isText = false) => {
     const { status, text } = await reader.get(path);
     return status === 200 && (!isText || text.includes(name.split('/')[1] ?? ''));
   };
   return {
-    document: await has(`${plugins}/${name}/versions/${version}`),
-    list: await has(`${plugins}?limit=100&search=${name.split('/')[1]}`, true),
+    document: await has(documentAt(name, version)),
+    list: await has(`${PLUGINS}?limit=100&search=${name.split('/')[1]}`, true),
     files: await has(`${content}/files`),
     zip: await has(`${content}.zip`),
     marketplace: await has('/registry/main/x/marketplace.json', true),
@@ -183,7 +197,7 @@ describe('a block of a package', () => {
   it('counts, holds and releases plugins that are served, with their content', async () => {
     const name = aPlugin('com.evil');
     await publishWith(name, starting('pad-left@2.1.0'));
-    const { json: before } = await as(READER).get(`/registry/main/x/content/plugin/${name}/1.0.0/files`);
+    const { json: before } = await as(READER).get(`${contentAt(name)}/files`);
     const preview = async (rule: Document) =>
       (await as(ADMIN).post('/v1/blocks/preview', { ...rule, reason: 'x' })).json;
     expect(await preview(npm('pad-left'))).toEqual({ matches: 1 });
@@ -193,9 +207,7 @@ describe('a block of a package', () => {
       expect((await itemOf(name))?.reasons[0]?.message).toContain('server db starts npm:pad-left');
     });
     expect(await placesOf(name)).toEqual(EVERYWHERE);
-    expect((await as(READER).get(`/registry/main/x/content/plugin/${name}/1.0.0/files`)).json).toEqual(
-      before,
-    );
+    expect((await as(READER).get(`${contentAt(name)}/files`)).json).toEqual(before);
   });
 
   it('matches content that is stored already, under its digest', async () => {
@@ -217,10 +229,10 @@ describe('a block of a package', () => {
     await block('fetched', npm('git-pad'), async () => {
       expect((await publish(published, '1.0.0', evil)).status).toBe(201);
       await sync('mirror', ...documents);
-      await within(20_000, async () => {
-        expect(await placesOf(good)).toEqual(EVERYWHERE);
-        expect([await placesOf(published), await placesOf(synced)]).toEqual([NOWHERE, NOWHERE]);
-      });
+      await appear(good);
+      await disappear(published, synced);
+      expect(await placesOf(good)).toEqual(EVERYWHERE);
+      expect([await placesOf(published), await placesOf(synced)]).toEqual([NOWHERE, NOWHERE]);
       // The source is read again, because its file has changed.
       await sync('mirror', ...documents, aSkill(aPlugin('com.more')));
       expect(await reasonsOf(synced)).toBe(`${synced}@1.0.0: block`);
@@ -250,15 +262,18 @@ describe('a block of a package', () => {
   it('and content that arrives at the same time on another replica leave no matching version visible', async () => {
     const names = Array.from({ length: 8 }, () => aPlugin('com.race'));
     for (const name of names) expect((await publish(name)).status).toBe(201);
+    const areHidden = async (at: ServiceUnderTest) => {
+      for (const name of names)
+        expect((await at.as(READER).get(`${contentAt(name)}/files`)).status).toBe(404);
+    };
     const other = service.replica();
     await other.start();
     try {
       const uploads = names.map((name) => upload(name, starting('race-pad'), WRITER, '1.0.0', other));
       await block('race', npm('race-pad'), async () => {
-        for (const name of names) expect((await placesOf(name)).files, name).toBe(false);
+        await areHidden(service);
         for (const reply of await Promise.all(uploads)) expect([204, 429]).toContain(reply.status);
-        for (const at of [service, other])
-          for (const name of names) expect((await placesOf(name, '1.0.0', at)).files, name).toBe(false);
+        for (const at of [service, other]) await areHidden(at);
       });
     } finally {
       await other.stop();
@@ -286,10 +301,10 @@ describe('a block of a package', () => {
         const upgraded = service.replica();
         await upgraded.start();
         try {
-          await within(20_000, async () => {
-            expect(await placesOf(evil)).toEqual(NOWHERE);
-            expect(await placesOf(good)).toEqual(EVERYWHERE);
-          });
+          await disappear(evil);
+          await appear(good);
+          expect(await placesOf(evil)).toEqual(NOWHERE);
+          expect(await placesOf(good)).toEqual(EVERYWHERE);
         } finally {
           await upgraded.stop();
         }
@@ -299,14 +314,17 @@ describe('a block of a package', () => {
   });
 });
 
-it('a block covers every way in which files start a package, and no other plugin', async () => {
-  const names = EVASIONS.map(() => aPlugin('com.evasion'));
+it('a block covers plugins whose files start the package or cannot be read, and no others', async () => {
+  // src/admission/block-rule.spec.ts tests every way.
+  const ways = (['read', 'unreadable', 'missed'] as const).map((reading) => ({
+    name: aPlugin('com.evasion'),
+    files: EVASIONS.find((one) => one.reading === reading)?.files ?? {},
+  }));
   await block('evasions', npm('left-pad'), async () => {
-    for (const [index, { files }] of EVASIONS.entries()) await publishWith(names[index] ?? '', files);
-    const held = new Set((await itemsFor(as(ADMIN), '?reason=block&limit=100')).map(({ name }) => name));
-    const outcomes = EVASIONS.map(({ way }, index) => [way, held.has(names[index] ?? '')]);
+    for (const { name, files } of ways) await publishWith(name, files);
+    const held = (await itemsFor(as(ADMIN), '?reason=block&limit=100')).map(({ name }) => name);
     // docs/security.md: what a plugin can still do.
-    expect(outcomes).toEqual(EVASIONS.map(({ way, reading }) => [way, reading !== 'missed']));
+    expect(ways.map(({ name }) => held.includes(name))).toEqual([true, true, false]);
   });
 });
 
@@ -328,10 +346,9 @@ describe('a rule with contains', () => {
       git.injectFault = undefined;
     }
     await service.database.query(`update content_fetch set fetch_at = now() where fetch_at is not null`);
-    await within(20_000, async () => {
-      expect(await placesOf(calm)).toEqual(EVERYWHERE);
-      expect(await reasonsOf(wild)).toBe(`${wild}@1.0.0: rule`);
-    });
+    await appear(calm);
+    await within(20_000, async () => expect(await reasonsOf(wild)).toBe(`${wild}@1.0.0: rule`));
+    expect(await placesOf(calm)).toEqual(EVERYWHERE);
     expect(await placesOf(wild)).toEqual(NOWHERE);
     expect(await detailsOf(wild)).toMatchObject({ members: { hooks: [{ event: 'PreToolUse' }] } });
     await sync('curated', ...skills, aSkill(aPlugin('com.trusted')));
@@ -345,7 +362,7 @@ describe('a rule with contains', () => {
   it('holds a changed document while the old one stays, and shows added and removed members', async () => {
     const name = aPlugin('com.curated');
     await sync('curated', aSkill(name, '1.0.0', await committed(starting('a-pad'))));
-    await within(20_000, async () => expect(await placesOf(name)).toEqual(EVERYWHERE));
+    await appear(name);
     await sync('curated', aSkill(name, '1.0.0', await committed(hooked())));
     await within(20_000, async () => expect(await reasonsOf(name)).toBe(`${name}@1.0.0: rule`));
     expect(await placesOf(name)).toEqual(EVERYWHERE);
@@ -355,7 +372,7 @@ describe('a rule with contains', () => {
     expect(changes).toContain('remove /members/servers');
     const item = await itemOf(name);
     expect((await decide(as(ADMIN), item ?? { id: '', digest: '' }, 'approve')).status).toBe(200);
-    const { json } = await as(READER).get(`/registry/main/x/content/plugin/${name}/1.0.0/files`);
+    const { json } = await as(READER).get(`${contentAt(name)}/files`);
     expect(JSON.stringify(json)).toContain('hooks/hooks.json');
   });
 
@@ -363,10 +380,9 @@ describe('a rule with contains', () => {
     const [banned, served] = [aPlugin('com.curated').replace('/', '/banned-'), aPlugin('com.trusted')];
     const withHooks = await committed(hooked());
     await sync('curated', aSkill(banned, '1.0.0', withHooks), aSkill(served, '1.0.0', withHooks));
-    await within(20_000, async () => {
-      expect(await reasonsOf(banned)).toBe(`${banned}@1.0.0: rule`);
-      expect(await placesOf(served)).toEqual(EVERYWHERE);
-    });
+    await within(20_000, async () => expect(await reasonsOf(banned)).toBe(`${banned}@1.0.0: rule`));
+    await appear(served);
+    expect(await placesOf(served)).toEqual(EVERYWHERE);
     const item = await itemOf(banned);
     expect((await decide(as(ADMIN), item ?? { id: '', digest: '' }, 'approve')).status).toBe(200);
     await sync(
@@ -401,7 +417,8 @@ describe('a rule with contains', () => {
       );
       expect(await placesOf(early)).toEqual(NOWHERE);
       answer();
-      await within(20_000, async () => expect(await placesOf(early)).toEqual(EVERYWHERE));
+      await appear(early);
+      expect(await placesOf(early)).toEqual(EVERYWHERE);
     } finally {
       await configure();
     }
@@ -424,7 +441,8 @@ describe('a review rule with contains', () => {
     for (const other of [COLLEAGUE, REVIEWER])
       expectRefused(await upload(name, plain(), other), 404, 'entry_not_found');
     expect((await upload(name, plain())).status).toBe(204);
-    await within(20_000, async () => expect(await placesOf(name)).toEqual(EVERYWHERE));
+    await appear(name);
+    expect(await placesOf(name)).toEqual(EVERYWHERE);
     expectRefused(await upload(name, hooked()), 409, 'content_exists');
   });
 
