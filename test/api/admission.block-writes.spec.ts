@@ -141,6 +141,8 @@ describe('a block set while versions are being written', () => {
     expect(status).toBe(201);
     expect(await everywhere()).not.toContain('com.stuck/b@1.0.0');
     await rival.query('rollback');
+    // Replicas apply changes that have been pending for a while.
+    await service.database.query(`update block_change set created_at = now() - interval '1 minute'`);
     await within(PATIENCE, async () => expect(await everywhere()).not.toContain('com.stuck/a@1.0.0'));
     expect((await service.delete('/v1/blocks/sec-3')).status).toBe(204);
     await within(PATIENCE, async () =>

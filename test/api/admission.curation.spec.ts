@@ -1,62 +1,124 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { decide, itemsFor, passTime, served, shortly } from '../support/admission.js';
 import { aServer, aSkill, type Document } from '../support/documents.js';
-import { aService, type ServiceUnderTest } from '../support/service.js';
+import { aService } from '../support/service.js';
 import { anUpstreamRegistry, OFFICIAL } from '../support/upstream-registry.js';
 
-/** A mirror with these settings that shows these servers from its first sync. */
-function aMirror(admission: Document, ...servers: unknown[]): ServiceUnderTest {
-  return aService()
-    .source('mirror', { servers, admission })
-    .registry('main', { sources: ['mirror'] })
-    .runs();
+const service = aService().runs();
+
+/** A source and a registry with this name, whose first sync shows these servers. */
+function aMirror(name: string, admission: Document, ...first: unknown[]) {
+  service.source(name, { servers: first, admission }).registry(name, { sources: [name] });
+  return {
+    synced: () => service.synced(name),
+    rewrite: (...servers: unknown[]) => service.rewrite(name, { servers }),
+    reload: (changed: Document | undefined, ...servers: unknown[]) =>
+      service.reload((edited) => edited.source(name, { servers, admission: changed })),
+    get: (path: string) => service.get(`/registry/${name}/v0.1/servers${path}`),
+    served: () => served(service, name),
+    items: (query = '') => itemsFor(service, `?source=${name}${query}`),
+  };
 }
 
 const PATIENCE = { interval: 100 };
 
+// First, because time passes for all mirrors.
+describe('rules', () => {
+  const names = ['com.free/a', 'com.young/a', 'com.never/a', 'com.held/a', 'com.other/a'];
+  const mirror = aMirror(
+    'rules',
+    {
+      minAge: '7d',
+      rules: [
+        { names: ['com.free/*'], minAge: '0s' },
+        { names: ['COM.PINNED/*'], versions: '^1.2' },
+        { names: ['com.young/*'], minAge: '1d' },
+        { names: ['com.never/*'], action: 'reject', reason: 'see SEC-12' },
+        { names: ['com.held/*'], action: 'hold', reason: 'ask us' },
+      ],
+    },
+    ...names.map((name) => aServer(name)),
+    ...['1.1.0', '1.2.0', '1.3.0-rc.1', '2.0.0'].map((version) => aServer('com.pinned/a', version)),
+  );
+
+  it('decide before minAge; only the first match counts', async () => {
+    const report = await mirror.synced();
+    expect(await mirror.served()).toEqual([
+      'com.free/a@1.0.0',
+      'com.pinned/a@1.2.0',
+      'com.pinned/a@1.3.0-rc.1',
+    ]);
+    expect(shortly(await mirror.items())).toEqual([
+      'com.held/a@1.0.0: rule',
+      'com.other/a@1.0.0: minAge',
+      'com.pinned/a@1.1.0: rule',
+      'com.pinned/a@2.0.0: rule',
+      'com.young/a@1.0.0: minAge',
+    ]);
+    expect(report.skipped).toMatchObject([
+      { name: 'com.never/a', version: '1.0.0', reasons: ['admission_rejected: see SEC-12'] },
+    ]);
+    expect(report.counts).toMatchObject({ held: 5, skipped: 1, entries: 3 });
+  });
+
+  it('withdraw served versions only with action: reject, at the next sync', async () => {
+    const rules = [
+      { names: ['com.free/*'], action: 'hold' },
+      { names: ['com.pinned/*'], action: 'reject' },
+    ];
+    await mirror.reload({ rules }, aServer('com.free/a'), aServer('com.pinned/a', '1.2.0'));
+    await mirror.synced();
+    expect(await mirror.served()).toEqual(['com.free/a@1.0.0']);
+  });
+
+  it('end when the settings are removed: everything that the upstream shows is admitted', async () => {
+    await mirror.reload(undefined, aServer('com.held/a'), aServer('com.never/a'));
+    await mirror.synced();
+    expect(await mirror.served()).toEqual(['com.held/a@1.0.0', 'com.never/a@1.0.0']);
+    expect(await mirror.items()).toEqual([]);
+  });
+});
+
 describe('minAge', () => {
-  const service = aMirror({ minAge: '14d' }, aServer('io.acme/one'), aServer('io.acme/two'));
+  const mirror = aMirror('min-age', { minAge: '14d' }, aServer('io.acme/one'), aServer('io.acme/two'));
 
   it('holds everything at the first sync, and hides it from consumers', async () => {
-    const report = await service.synced('mirror');
+    const report = await mirror.synced();
     expect(report.counts).toMatchObject({ held: 2, entries: 0, added: 0 });
-    expect(await served(service)).toEqual([]);
-    expect((await service.get('/registry/main/v0.1/servers/io.acme%2Fone/versions/1.0.0')).status).toBe(404);
-    expect(shortly(await itemsFor(service))).toEqual([
-      'io.acme/one@1.0.0: minAge',
-      'io.acme/two@1.0.0: minAge',
-    ]);
+    expect(await mirror.served()).toEqual([]);
+    expect((await mirror.get('/io.acme%2Fone/versions/1.0.0')).status).toBe(404);
+    expect(shortly(await mirror.items())).toEqual(['io.acme/one@1.0.0: minAge', 'io.acme/two@1.0.0: minAge']);
   });
 
   it('never shows versions that the upstream removes after 13 days, and starts counting again when they return', async () => {
     await passTime(service, '13 days');
-    await service.rewrite('mirror', { servers: [aServer('io.acme/one')] });
-    await service.synced('mirror');
-    await service.rewrite('mirror', { servers: [aServer('io.acme/one'), aServer('io.acme/two')] });
-    await service.synced('mirror');
+    await mirror.rewrite(aServer('io.acme/one'));
+    await mirror.synced();
+    await mirror.rewrite(aServer('io.acme/one'), aServer('io.acme/two'));
+    await mirror.synced();
     await passTime(service, '2 days');
-    await expect.poll(() => served(service), PATIENCE).toEqual(['io.acme/one@1.0.0']);
-    const [two, ...others] = await itemsFor(service);
+    await expect.poll(mirror.served, PATIENCE).toEqual(['io.acme/one@1.0.0']);
+    const [two, ...others] = await mirror.items();
     expect(others).toEqual([]);
     expect(two).toMatchObject({ name: 'io.acme/two', status: 'held' });
-    const [one] = await itemsFor(service, '?status=admitted');
+    const [one] = await mirror.items('&status=admitted');
     expect(one).toMatchObject({ name: 'io.acme/one', status: 'admitted' });
     // The release changed the stored versions, not the source.
-    const { counts } = await service.synced('mirror');
+    const { counts } = await mirror.synced();
     expect(counts).toMatchObject({ held: 1, entries: 1 });
   });
 
   it('keeps the served document while a changed one waits', async () => {
     const changed = aServer('io.acme/one', '1.0.0', { description: 'changed' });
-    await service.rewrite('mirror', { servers: [changed, aServer('io.acme/two')] });
-    const report = await service.synced('mirror');
+    await mirror.rewrite(changed, aServer('io.acme/two'));
+    const report = await mirror.synced();
     expect(report.counts).toMatchObject({ entries: 1, held: 2, removed: 0, changed: 0 });
     const document = async () =>
-      (await service.get('/registry/main/v0.1/servers/io.acme%2Fone/versions/latest')).json as {
+      (await mirror.get('/io.acme%2Fone/versions/latest')).json as {
         server: Document;
       };
     expect((await document()).server['description']).toBe('The server io.acme/one');
-    const [item] = await itemsFor(service, '?name=io.acme%2Fone');
+    const [item] = await mirror.items('&name=io.acme%2Fone');
     const details = (await service.get(`/v1/admission/${item?.id}`)).json;
     expect(details).toMatchObject({
       document: changed,
@@ -65,7 +127,7 @@ describe('minAge', () => {
     });
     await passTime(service, '15 days');
     await expect.poll(async () => (await document()).server['description'], PATIENCE).toBe('changed');
-    await expect.poll(() => served(service), PATIENCE).toEqual(['io.acme/one@1.0.0', 'io.acme/two@1.0.0']);
+    await expect.poll(mirror.served, PATIENCE).toEqual(['io.acme/one@1.0.0', 'io.acme/two@1.0.0']);
   });
 
   it('admits by updated_since and elects the newest admitted version as latest', async () => {
@@ -73,32 +135,32 @@ describe('minAge', () => {
       aServer('io.acme/one', '1.0.0', { description: 'changed' }),
       aServer('io.acme/one', '2.0.0'),
     ];
-    await service.rewrite('mirror', { servers: all });
-    await service.synced('mirror');
+    await mirror.rewrite(...all);
+    await mirror.synced();
     const latest = async () =>
-      (await service.get('/registry/main/v0.1/servers/io.acme%2Fone/versions/latest')).json as {
+      (await mirror.get('/io.acme%2Fone/versions/latest')).json as {
         server: Document;
       };
     expect((await latest()).server['version']).toBe('1.0.0');
     const since = new Date().toISOString();
     await passTime(service, '15 days');
     await expect.poll(async () => (await latest()).server['version'], PATIENCE).toBe('2.0.0');
-    const changes = await service.get(`/registry/main/v0.1/servers?updated_since=${since}`);
+    const changes = await mirror.get(`?updated_since=${since}`);
     expect(changes.text).toContain('"2.0.0"');
-    expect((await service.get('/registry/main/v0.1/servers?search=io.acme/one')).text).toContain('"2.0.0"');
+    expect((await mirror.get('?search=io.acme/one')).text).toContain('"2.0.0"');
   });
 });
 
 describe('newNames', () => {
-  const service = aMirror({ newNames: 'hold' }, aServer('io.acme/known'));
+  const mirror = aMirror('new-names', { newNames: 'hold' }, aServer('io.acme/known'));
 
   it('holds names that were not in the first sync, until somebody approves them', async () => {
-    expect(await served(service)).toEqual(['io.acme/known@1.0.0']);
+    expect(await mirror.served()).toEqual(['io.acme/known@1.0.0']);
     const shown = [aServer('io.acme/known'), aServer('io.acme/known', '2.0.0'), aServer('io.acme/new')];
-    await service.rewrite('mirror', { servers: shown });
-    await service.synced('mirror');
-    expect(await served(service)).toEqual(['io.acme/known@1.0.0', 'io.acme/known@2.0.0']);
-    const [item, ...others] = await itemsFor(service);
+    await mirror.rewrite(...shown);
+    await mirror.synced();
+    expect(await mirror.served()).toEqual(['io.acme/known@1.0.0', 'io.acme/known@2.0.0']);
+    const [item, ...others] = await mirror.items();
     expect(others).toEqual([]);
     expect(item).toMatchObject({ name: 'io.acme/new', approvals: { required: 1, given: 0 } });
     if (!item) return;
@@ -106,22 +168,22 @@ describe('newNames', () => {
       status: 'admitted',
       decisions: [{ decision: 'approve', comment: 'checked' }],
     });
-    await service.rewrite('mirror', { servers: [...shown, aServer('io.acme/new', '1.1.0')] });
-    await service.synced('mirror');
-    expect(await served(service)).toContain('io.acme/new@1.1.0');
+    await mirror.rewrite(...shown, aServer('io.acme/new', '1.1.0'));
+    await mirror.synced();
+    expect(await mirror.served()).toContain('io.acme/new@1.1.0');
   });
 
   it('remembers a name that was gone for a while', async () => {
-    await service.rewrite('mirror', { servers: [aServer('io.acme/new')] });
-    await service.synced('mirror');
-    await service.rewrite('mirror', { servers: [aServer('io.acme/new'), aServer('io.acme/known')] });
-    await service.synced('mirror');
-    expect(await served(service)).toEqual(['io.acme/known@1.0.0', 'io.acme/new@1.0.0']);
+    await mirror.rewrite(aServer('io.acme/new'));
+    await mirror.synced();
+    await mirror.rewrite(aServer('io.acme/new'), aServer('io.acme/known'));
+    await mirror.synced();
+    expect(await mirror.served()).toEqual(['io.acme/known@1.0.0', 'io.acme/new@1.0.0']);
   });
 });
 
 describe('changed', () => {
-  const service = aMirror({ changed: 'hold' }, aServer('io.acme/one'));
+  const mirror = aMirror('changed', { changed: 'hold' }, aServer('io.acme/one'));
 
   it('holds a changed document until it is approved, and a rejected one for good', async () => {
     const withText = (description: string) => aServer('io.acme/one', '1.0.0', { description });
@@ -129,20 +191,18 @@ describe('changed', () => {
       ['better', 'approve', 'better'],
       ['worse', 'reject', 'better'],
     ] as const) {
-      await service.rewrite('mirror', { servers: [withText(text)] });
-      await service.synced('mirror');
-      const [item] = await itemsFor(service);
+      await mirror.rewrite(withText(text));
+      await mirror.synced();
+      const [item] = await mirror.items();
       expect(item?.reasons.map(({ policy }) => policy)).toEqual(['changed']);
       if (item) expect((await decide(service, item, decision)).status).toBe(200);
-      await service.rewrite('mirror', {
-        servers: [withText(text), aServer('io.acme/more', `1.0.${text.length}`)],
-      });
-      const report = await service.synced('mirror');
+      await mirror.rewrite(withText(text), aServer('io.acme/more', `1.0.${text.length}`));
+      const report = await mirror.synced();
       expect(report.counts['held']).toBe(0);
-      const reply = await service.get('/registry/main/v0.1/servers/io.acme%2Fone/versions/1.0.0');
+      const reply = await mirror.get('/io.acme%2Fone/versions/1.0.0');
       expect(reply.json).toMatchObject({ server: { description: expected } });
     }
-    const { skipped } = await service.synced('mirror');
+    const { skipped } = await mirror.synced();
     expect(skipped).toMatchObject([{ name: 'io.acme/one', reasons: ['admission_rejected: rejected here'] }]);
   });
 });
@@ -189,68 +249,6 @@ describe('a status that comes with a held document', () => {
   });
 });
 
-describe('rules', () => {
-  const names = ['com.free/a', 'com.young/a', 'com.never/a', 'com.held/a', 'com.other/a'];
-  const service = aMirror(
-    {
-      minAge: '7d',
-      rules: [
-        { names: ['com.free/*'], minAge: '0s' },
-        { names: ['COM.PINNED/*'], versions: '^1.2' },
-        { names: ['com.young/*'], minAge: '1d' },
-        { names: ['com.never/*'], action: 'reject', reason: 'see SEC-12' },
-        { names: ['com.held/*'], action: 'hold', reason: 'ask us' },
-      ],
-    },
-    ...names.map((name) => aServer(name)),
-    ...['1.1.0', '1.2.0', '1.3.0-rc.1', '2.0.0'].map((version) => aServer('com.pinned/a', version)),
-  );
-
-  it('decide before minAge; only the first match counts', async () => {
-    const report = await service.synced('mirror');
-    expect(await served(service)).toEqual([
-      'com.free/a@1.0.0',
-      'com.pinned/a@1.2.0',
-      'com.pinned/a@1.3.0-rc.1',
-    ]);
-    expect(shortly(await itemsFor(service))).toEqual([
-      'com.held/a@1.0.0: rule',
-      'com.other/a@1.0.0: minAge',
-      'com.pinned/a@1.1.0: rule',
-      'com.pinned/a@2.0.0: rule',
-      'com.young/a@1.0.0: minAge',
-    ]);
-    expect(report.skipped).toMatchObject([
-      { name: 'com.never/a', version: '1.0.0', reasons: ['admission_rejected: see SEC-12'] },
-    ]);
-    expect(report.counts).toMatchObject({ held: 5, skipped: 1, entries: 3 });
-  });
-
-  it('withdraw served versions only with action: reject, at the next sync', async () => {
-    const rules = [
-      { names: ['com.free/*'], action: 'hold' },
-      { names: ['com.pinned/*'], action: 'reject' },
-    ];
-    await service.reload((edited) =>
-      edited.source('mirror', {
-        servers: [aServer('com.free/a'), aServer('com.pinned/a', '1.2.0')],
-        admission: { rules },
-      }),
-    );
-    await service.synced('mirror');
-    expect(await served(service)).toEqual(['com.free/a@1.0.0']);
-  });
-
-  it('end when the settings are removed: everything that the upstream shows is admitted', async () => {
-    await service.reload((edited) =>
-      edited.source('mirror', { servers: [aServer('com.held/a'), aServer('com.never/a')] }),
-    );
-    await service.synced('mirror');
-    expect(await served(service)).toEqual(['com.held/a@1.0.0', 'com.never/a@1.0.0']);
-    expect(await itemsFor(service)).toEqual([]);
-  });
-});
-
 describe('rewrite', () => {
   const npm = (more: Document = {}) => ({
     registryType: 'npm',
@@ -265,7 +263,8 @@ describe('rewrite', () => {
     image('ghcr.example.com/acme/one:1'),
     image('docker.io/acme/one:1'),
   ];
-  const service = aMirror(
+  const mirror = aMirror(
+    'rewrite',
     {
       rewrite: [
         { registryType: 'npm', registryBaseUrl: 'https://packages.example.com/npm' },
@@ -277,7 +276,7 @@ describe('rewrite', () => {
   );
   const document = async (name: string) =>
     (
-      (await service.get(`/registry/main/v0.1/servers/io.acme%2F${name}/versions/latest`)).json as {
+      (await mirror.get(`/io.acme%2F${name}/versions/latest`)).json as {
         server: Document;
       }
     ).server;
@@ -295,28 +294,19 @@ describe('rewrite', () => {
   });
 
   it('changes nothing when the same content is read again', async () => {
-    await service.rewrite('mirror', {
-      servers: [aServer('io.acme/one', '1.0.0', { packages }), aServer('io.acme/three')],
-    });
-    expect((await service.synced('mirror')).counts).toMatchObject({ unchanged: 1, changed: 0, added: 1 });
+    await mirror.rewrite(aServer('io.acme/one', '1.0.0', { packages }), aServer('io.acme/three'));
+    expect((await mirror.synced()).counts).toMatchObject({ unchanged: 1, changed: 0, added: 1 });
   });
 
   it('is applied again when its settings change', async () => {
     const rewrite = [{ registryType: 'npm', registryBaseUrl: 'https://other.example.com' }];
-    await service.reload((edited) =>
-      edited.source('mirror', {
-        servers: [aServer('io.acme/one', '1.0.0', { packages })],
-        admission: { rewrite },
-      }),
-    );
-    await service.synced('mirror');
+    await mirror.reload({ rewrite }, aServer('io.acme/one', '1.0.0', { packages }));
+    await mirror.synced();
     expect(await document('one')).toMatchObject({
       packages: [{ registryBaseUrl: 'https://other.example.com' }, packages[1], packages[2]],
     });
-    await service.reload((edited) =>
-      edited.source('mirror', { servers: [aServer('io.acme/one', '1.0.0', { packages })] }),
-    );
-    await service.synced('mirror');
+    await mirror.reload(undefined, aServer('io.acme/one', '1.0.0', { packages }));
+    await mirror.synced();
     expect(await document('one')).toEqual(aServer('io.acme/one', '1.0.0', { packages }));
   });
 });
