@@ -44,35 +44,33 @@ describe('audit events of reads', () => {
 
   it('record each response of the consumer API as catalog.read with audit.reads', async () => {
     await service.restart((edited) => edited.configuration({ audit: { reads: true } }));
-    const list = await rita().get(SERVERS);
-    const seen = async (path: string, headers = {}) => {
-      const [event] = await eventsOf(sigrid(), await rita().get(path, headers), 'action=catalog.read');
-      const { outcome, code, target } = event as AuditEvent;
-      return { outcome, ...(code === undefined ? {} : { code }), target };
-    };
+    const { headers } = await rita().get(SERVERS);
     const registry = { type: 'registry', name: 'main' };
     const server = { type: 'server', name: 'io.acme/a', registry: 'main' };
-    const etag = String(list.headers['etag']);
-    expect(await seen(SERVERS)).toEqual({ outcome: 'allowed', target: registry });
-    expect(await seen(SERVERS, { 'If-None-Match': etag })).toEqual({ outcome: 'allowed', target: registry });
-    expect(await seen(`${SERVERS}/io.acme%2Fa/versions`)).toEqual({ outcome: 'allowed', target: server });
-    expect(await seen(`${SERVERS}/io.acme%2Fa/versions/latest`)).toEqual({
-      outcome: 'allowed',
-      target: { ...server, version: 'latest' },
-    });
-    expect(await seen('/registry/main/v0/x/dev.toolhive/skills/io.acme/review')).toEqual({
-      outcome: 'allowed',
-      target: { type: 'skill', name: 'io.acme/review', registry: 'main' },
-    });
-    expect(await seen(`${SERVERS}/io.acme%2Fnone/versions`)).toEqual({
-      outcome: 'refused',
-      code: 'entry_not_found',
-      target: { ...server, name: 'io.acme/none' },
-    });
-    expect(await seen('/registry')).toEqual({
-      outcome: 'allowed',
-      target: { type: 'route', name: 'GET /registry' },
-    });
+    const reads: readonly [path: string, recorded: object, headers?: Record<string, string>][] = [
+      [SERVERS, { outcome: 'allowed', target: registry }],
+      [SERVERS, { outcome: 'allowed', target: registry }, { 'If-None-Match': String(headers['etag']) }],
+      [`${SERVERS}/io.acme%2Fa/versions`, { outcome: 'allowed', target: server }],
+      [
+        `${SERVERS}/io.acme%2Fa/versions/latest`,
+        { outcome: 'allowed', target: { ...server, version: 'latest' } },
+      ],
+      [
+        '/registry/main/v0/x/dev.toolhive/skills/io.acme/review',
+        { outcome: 'allowed', target: { type: 'skill', name: 'io.acme/review', registry: 'main' } },
+      ],
+      [
+        `${SERVERS}/io.acme%2Fnone/versions`,
+        { outcome: 'refused', code: 'entry_not_found', target: { ...server, name: 'io.acme/none' } },
+      ],
+      ['/registry', { outcome: 'allowed', target: { type: 'route', name: 'GET /registry' } }],
+    ];
+    const replies = await Promise.all(reads.map(([path, , sent]) => rita().get(path, sent)));
+    for (const [index, reply] of replies.entries()) {
+      const [event] = await eventsOf(sigrid(), reply, 'action=catalog.read');
+      const { outcome, code, target } = event as AuditEvent;
+      expect({ outcome, ...(code === undefined ? {} : { code }), target }).toEqual(reads[index]?.[1]);
+    }
   });
 
   it('record neither other routes nor 400s', async () => {
@@ -182,25 +180,25 @@ describe('events of refused requests', () => {
   it('omit a misplaced key in the path, but contain names of existing resources', async () => {
     const key = keepSecret(randomBytes(32).toString('base64url'));
     const stranger = service.as({ sub: 'stan', org: 'contoso' });
-    const target = async (path: string, code: string) => {
-      const reply = await stranger.get(path);
+    const item = { type: 'server', name: '{key}', registry: 'main' };
+    const refusals: readonly [path: string, code: string, target: object][] = [
+      [`${SERVERS}/${key}/versions`, 'registry_forbidden', item],
+      [
+        `${SERVERS}/io.acme%2F${key}/versions/${key}`,
+        'registry_forbidden',
+        { ...item, name: 'io.acme/{key}', version: '{key}' },
+      ],
+      [`${SERVERS}/k${key}/versions`, 'registry_forbidden', item],
+      [`/v1/sources/${key}`, 'role_required', { type: 'source', name: '{key}' }],
+      [`/v1/entries/server/${key}`, 'role_required', { type: 'server', name: '{key}' }],
+    ];
+    const replies = await Promise.all(refusals.map(([path]) => stranger.get(path)));
+    for (const [index, reply] of replies.entries()) {
+      const [, code = '', target] = refusals[index] ?? [];
       expectRefused(reply, 403, code);
       const [event] = await eventsOf(sigrid(), reply);
-      return event?.target;
-    };
-    const item = { type: 'server', name: '{key}', registry: 'main' };
-    expect(await target(`${SERVERS}/${key}/versions`, 'registry_forbidden')).toEqual(item);
-    expect(await target(`${SERVERS}/io.acme%2F${key}/versions/${key}`, 'registry_forbidden')).toEqual({
-      ...item,
-      name: 'io.acme/{key}',
-      version: '{key}',
-    });
-    expect(await target(`${SERVERS}/k${key}/versions`, 'registry_forbidden')).toEqual(item);
-    expect(await target(`/v1/sources/${key}`, 'role_required')).toEqual({ type: 'source', name: '{key}' });
-    expect(await target(`/v1/entries/server/${key}`, 'role_required')).toEqual({
-      type: 'server',
-      name: '{key}',
-    });
+      expect(event?.target).toEqual(target);
+    }
     expect(findSecrets(JSON.stringify(await auditOf(sigrid())))).toEqual([]);
     expect(findSecrets(service.log.join(''))).toEqual([]);
   });
