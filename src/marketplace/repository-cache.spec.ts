@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { SHARE_TIMEOUT_MS } from '../limits/shared-reads.js';
 import { type CacheLimits, RepositoryCache } from './repository-cache.js';
 import type { RepositoryFile } from './marketplace-tree.js';
 
@@ -23,6 +24,7 @@ afterAll(async () => {
 
 const caches: RepositoryCache[] = [];
 afterEach(async () => {
+  vi.useRealTimers();
   for (const cache of caches.splice(0)) await cache.onApplicationShutdown();
 });
 
@@ -182,13 +184,14 @@ function pausedPlan(key: string, bytes: number) {
 it('shares a build until it ends, however long it takes, even after its first caller has left', async () => {
   const cache = aCache();
   const slow = pausedPlan('slow', 10);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const leaving = new AbortController();
   const first = cache.lease(slow, 'first', leaving.signal);
   await slow.begun;
   leaving.abort(new Error('gone'));
   await expect(first).rejects.toThrow('gone');
-  // Waits longer than any read is shared.
-  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  vi.advanceTimersByTime(2 * SHARE_TIMEOUT_MS);
+  vi.useRealTimers();
   const others = ['first', 'second', 'third'].map((caller) => cache.lease(slow, caller, WAITING));
   slow.go();
   expect(new Set((await Promise.all(others)).map(({ directory }) => directory)).size).toBe(1);

@@ -8,6 +8,7 @@ import { parse as parseToml } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fromBufferPromise } from 'yauzl';
 import { ACME_DATA, ACME_PLATFORM, ACME_WRITER, CONTOSO_READER } from '../support/callers.js';
+import { Clock } from '../support/clock.js';
 import { aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { GitClient } from '../support/git-client.js';
@@ -118,6 +119,14 @@ const urlWith = (token: string, path = MAIN, at: ServiceUnderTest = service) =>
   `${at.origin.replace('//', `//git:${token}@`)}${path}`;
 const cloneAs = (claims: Record<string, unknown>, path = MAIN) => git.clone(urlWith(tokenOf(claims), path));
 const headOf = (directory: string) => git.run(directory, 'rev-parse', 'HEAD');
+const referencesIn = (path = MAIN) => `${path}/info/refs?service=git-upload-pack`;
+/** The commit that a clone by this caller would have. */
+async function headFor(caller: Sender, path = MAIN): Promise<string> {
+  const { text } = await caller.get(referencesIn(path));
+  const [, head] = /([0-9a-f]{40}) HEAD/.exec(text) ?? [];
+  if (head === undefined) throw new Error(text);
+  return head;
+}
 
 interface Listed {
   plugins: { name: string; version: string; source: { url: string; path: string } }[];
@@ -162,7 +171,7 @@ describe('the marketplace file', () => {
   });
 
   it('is refused to callers whom the gate refuses, like the repository', async () => {
-    for (const path of [FILE, `${MAIN}/info/refs?service=git-upload-pack`])
+    for (const path of [FILE, referencesIn()])
       expectRefused(await service.as(CONTOSO_READER).get(path), 403, 'registry_forbidden');
     expectRefused(await post(service.as(CONTOSO_READER), ''), 403, 'registry_forbidden');
   });
@@ -229,10 +238,9 @@ describe('git clone', () => {
       '-c',
       `http.extraHeader=Authorization: Bearer ${token}`,
     );
-    expect(await headOf(bearer)).toBe(await headOf(await cloneAs(ACME_DATA)));
+    expect(await headOf(bearer)).toBe(await headFor(data()));
     const keyed = await git.clone(`${service.origin}/registry/ide/k/${key}/git/marketplace.git`);
-    const open = await git.clone(`${service.origin}/registry/open/git/marketplace.git`);
-    expect(await headOf(keyed)).toBe(await headOf(open));
+    expect(await headOf(keyed)).toBe(await headFor(service, '/registry/open/git/marketplace.git'));
     expect(await headOf(keyed)).toBe(await headOf(bearer));
     expect(await git.run(keyed, 'grep', '-c', key).catch(() => 'nothing found')).toBe('nothing found');
   });
@@ -387,7 +395,7 @@ describe('a refusal', () => {
     await expect(forbidden).rejects.toThrow("remote: You don't have access to this registry");
     const missing = cloneAs({ sub: 'ann', ...ACME }, '/registry/plain/git/marketplace.git');
     await expect(missing).rejects.toThrow('remote: This registry is not served as a marketplace');
-    const refused = await service.as(CONTOSO_READER).get(`${MAIN}/info/refs?service=git-upload-pack`);
+    const refused = await service.as(CONTOSO_READER).get(referencesIn());
     expectRefused(refused, 403, 'registry_forbidden');
     expect(refused.headers['content-type']).toBe('text/plain; charset=utf-8');
     for (const path of [FILE, '/registry/main/git'])
@@ -401,7 +409,7 @@ describe('Basic authentication', () => {
   const basic = (user: string, password: string) => ({
     Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
   });
-  const REFS = `${MAIN}/info/refs?service=git-upload-pack`;
+  const REFS = referencesIn();
 
   it('is offered besides Bearer, only under /git/', async () => {
     const challengeAt = async (path: string) => String((await service.get(path)).headers['www-authenticate']);
@@ -420,10 +428,7 @@ describe('Basic authentication', () => {
     expectRefused(await service.get(FILE, basic('anybody', token)), 401, 'token_missing');
     expect((await service.get('/registry/open/x/marketplace.json', basic('x', 'y'))).status).toBe(200);
     expectRefused(
-      await service.get(
-        '/registry/open/git/marketplace.git/info/refs?service=git-upload-pack',
-        basic('x', 'y'),
-      ),
+      await service.get(referencesIn('/registry/open/git/marketplace.git'), basic('x', 'y')),
       401,
       'token_invalid',
     );
@@ -451,8 +456,8 @@ function post(
 
 describe('the objects of another view', () => {
   it('are refused like unknown objects, in every protocol version', async () => {
-    const [mine, other] = [await cloneAs(ACME_DATA), await cloneAs(ACME_PLATFORM)];
-    expect(await headOf(mine)).not.toBe(await headOf(other));
+    const other = await cloneAs(ACME_PLATFORM);
+    expect(await headFor(data())).not.toBe(await headOf(other));
     const unknown = 'f'.repeat(40);
     const ids = ['HEAD', 'HEAD^{tree}', 'HEAD:plugins/io-acme-deploy', 'HEAD:plugins/io-acme-deploy/a/b.md'];
     for (const id of ids) {
@@ -473,7 +478,7 @@ describe('the objects of another view', () => {
   });
 
   it('are not served as repository files, which do not exist', async () => {
-    const head = await headOf(await cloneAs(ACME_DATA));
+    const head = await headFor(data());
     for (const path of [
       '',
       '/HEAD',
@@ -498,12 +503,9 @@ describe('equal views', () => {
   afterAll(() => replica.stop());
 
   it('have equal commits for all callers and on every replica', async () => {
-    const token = tokenOf({ ...ACME_DATA, sub: 'someone-else' });
-    const [one, other] = [await cloneAs(ACME_DATA), await git.clone(urlWith(token, MAIN, replica))];
-    expect(await headOf(one)).toBe(await headOf(other));
-    expect(await headOf(await git.clone(urlWith(tokenOf(ACME_PLATFORM), MAIN, replica)))).toBe(
-      await headOf(await cloneAs(ACME_PLATFORM)),
-    );
+    expect(await headFor(replica.as({ ...ACME_DATA, sub: 'someone-else' }))).toBe(await headFor(data()));
+    expect(await headFor(replica.as(ACME_PLATFORM))).toBe(await headFor(platform()));
+    expect(await headFor(platform())).not.toBe(await headFor(data()));
   });
 });
 
@@ -543,8 +545,7 @@ describe('after a change', () => {
   });
 
   it('a caller whose access was withdrawn cannot continue a clone', async () => {
-    const references = `${MAIN}/info/refs?service=git-upload-pack`;
-    const [, head = ''] = /([0-9a-f]{40}) HEAD/.exec((await data().get(references)).text) ?? [];
+    const head = await headFor(data());
     expect((await post(data(), wanting(head)[0])).text).toContain('PACK');
     await gate(PLATFORM);
     expectRefused(await post(data(), wanting(head)[0]), 403, 'registry_forbidden');
@@ -565,7 +566,7 @@ describe('a marketplace with more than 100,000 files, or 16 MiB of paths', () =>
 
   it('has a file, but no repository', async () => {
     await storeContent(service, 'plugin', 'io.acme/huge', '1.0.0', { 'huge.md': 'x' });
-    const references = `${MAIN}/info/refs?service=git-upload-pack`;
+    const references = referencesIn();
     const longPaths = [35_000, `${'x'.repeat(495)}/`] as const;
     for (const [count, below] of inSoak([longPaths, [100_000, 'more/'] as const], [longPaths])) {
       await addFiles(count, below);
@@ -606,7 +607,7 @@ describe('a marketplace with more than 10,000 plugins', () => {
     expect(pluginsIn(await service.as(MANY).get(FILE))).toHaveLength(10_000);
     await add(10_001, 10_001);
     await bump();
-    const references = `${MAIN}/info/refs?service=git-upload-pack`;
+    const references = referencesIn();
     const config = '/registry/main/x/client-config?client=codex&form=plugins';
     for (const path of [FILE, references, config])
       expectRefused(await service.as(MANY).get(path), 507, 'marketplace_too_large');
@@ -645,6 +646,7 @@ describe('a marketplace with more than 4 MiB of manifests', () => {
 });
 
 describe('clients that read slowly', () => {
+  const clock = new Clock().runs();
   const SLOW = { ...ACME, team: 'slow' };
   const clients: ClientRequest[] = [];
   const answers: IncomingMessage[] = [];
@@ -670,8 +672,7 @@ describe('clients that read slowly', () => {
   it('delay only themselves, and get 429 for more than 32 requests', async () => {
     const large = randomBytes(24 * 1_024 * 1_024);
     await storeContent(service, 'plugin', 'io.acme/slow', '1.0.0', { 'large.bin': large });
-    const references = `${MAIN}/info/refs?service=git-upload-pack`;
-    const [, head = ''] = /([0-9a-f]{40}) HEAD/.exec((await service.as(SLOW).get(references)).text) ?? [];
+    const head = await headFor(service.as(SLOW));
     const slow = Array.from({ length: 16 }, () => begin(head));
     expect(await Promise.all(slow)).toEqual(slow.map(() => 200));
     const waiting = Array.from({ length: 17 }, () => begin(head).catch(() => 0));
@@ -687,7 +688,7 @@ describe('clients that read slowly', () => {
         answer?.resume();
       });
     expect(await ending(first)).toBe('complete');
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    clock.passes(1_100);
     await gate(PLATFORM);
     expect(await ending(second)).toBe('cut off');
     await gate(ACME);
