@@ -52,6 +52,12 @@ const doubling = (count: number) =>
     ['a', 'b'].map((name) => aLink(`d${index + 1}/${name}`, `../d${index}`)),
   ).flat();
 
+/** 1,984 files: 64 in a folder, and copies of them through 30 links. */
+const MULTIPLIED: readonly ZipEntry[] = [
+  ...many(64).map(({ name }) => ({ name: `d/${name}` })),
+  ...Array.from({ length: 30 }, (_, index) => aLink(`l${index}`, 'd')),
+];
+
 /** Changes one header field of the last entry of a tar file and corrects the checksum. */
 async function patchedTar(entry: TarEntry, patch: (header: Buffer) => void): Promise<Buffer> {
   const bytes = await aTar([entry]);
@@ -172,14 +178,10 @@ const TOO_LARGE: readonly Hostile[] = [
   ['zip with too many files', () => zip(...many(2_048)), /2048 files/],
   [
     'zip with too many folders',
-    () => zip(...many(8_200).map(({ name }) => ({ name: `${name}/`, data: '' }))),
+    () => zip(...many(8_200).map(({ name }) => ({ name: `${name}/`, data: '', method: 0 }))),
     /2048 files/,
   ],
-  [
-    'zip with links that multiply its files',
-    () => zip(...many(1_024).map(({ name }) => ({ name: `d/${name}` })), aLink('a', 'd'), aLink('b', 'd')),
-    /2048 files/,
-  ],
+  ['zip with links that multiply its files', () => zip(...many(64), ...MULTIPLIED), /2048 files/],
   ['zip with links that double and double', () => zip({ name: 'd0/f' }, ...doubling(20)), /2048 files/],
   ['zip with a link to a large file', () => zip(LARGE, aLink('a', 'large')), /maxBytesPerVersion/],
   ['zip with a link to a long path', () => zip(aLink('a', 'x'.repeat(5_000))), /512 bytes|too long/],
@@ -239,8 +241,8 @@ describe('an archive is refused', () => {
     await expectClosed();
   });
 
-  // Both formats use the same class to count.
-  const counted = TOO_LARGE.filter(([name]) => !/^tar with (too )?many/.test(name));
+  // Links, which are counted like files, are faster; and both formats use the same class to count.
+  const counted = TOO_LARGE.filter(([name]) => !/^tar with (too )?many|with too many files/.test(name));
   it.each(inSoak(TOO_LARGE, counted))('as too large: %s', async (_name, archive, problem) => {
     const refused = expect(unpack(await archive())).rejects;
     await refused.toMatchObject({ code: 'content_too_large', message: expect.stringMatching(problem) });
@@ -368,7 +370,8 @@ describe('an archive is unpacked', () => {
   });
 
   it('if it is exactly at its limits', async () => {
-    expect(await unpack(zip(...many(2_047)))).toHaveLength(2_048);
+    expect(await unpack(zip(...many(63), ...MULTIPLIED))).toHaveLength(2_048);
+    if (inSoak(true, false)) expect(await unpack(zip(...many(2_047)))).toHaveLength(2_048);
     expect(await unpack(zip({ name: pathOf(512), data: '' }))).toHaveLength(2);
     expect(await unpack(zip({ name: 'bomb', data: BOMB.subarray(0, MAX_BYTES - 5) }))).toHaveLength(2);
     expect(await unpack(await tar({ name: 'bomb', data: BOMB.subarray(0, MAX_BYTES - 5) }))).toHaveLength(2);

@@ -6,7 +6,7 @@ import { aSkill } from '../support/documents.js';
 import { expectRefused } from '../support/matchers.js';
 import { mcpClient, modernClient, modernRequest } from '../support/mcp.js';
 import { aService } from '../support/service.js';
-import { type Files, storeContent } from '../support/stored-content.js';
+import { type Files, storeContent, storeSkills } from '../support/stored-content.js';
 
 const ACME = { org: 'acme' };
 const PLATFORM = { org: 'acme', team: 'platform' };
@@ -208,18 +208,20 @@ describe('skills over MCP', () => {
   });
 
   it('come in pages', async () => {
-    const names = Array.from({ length: 60 }, (_, index) => `page-${String(index).padStart(2, '0')}`);
-    for (const name of names) {
+    const names = Array.from({ length: 51 }, (_, index) => `page-${String(index).padStart(2, '0')}`);
+    for (const name of names)
       await service
         .as(ACME_WRITER)
         .post('/v1/entries', { skill: aSkill(`io.acme/${name}`), claims: PLATFORM });
-      await store(name, { 'SKILL.md': manifest(name) });
-    }
+    await storeSkills(
+      service,
+      new Map(names.map((name) => [`io.acme/${name}`, { 'SKILL.md': manifest(name) }])),
+    );
     const { client } = await clientFor(ACME_PLATFORM, { mode: 'auto' });
     const skills = new SkillsClient(client);
-    expect(urisOf((await skills.list()).skills).filter((uri) => uri.includes('/page-'))).toHaveLength(60);
+    expect(urisOf((await skills.list()).skills).filter((uri) => uri.includes('/page-'))).toHaveLength(51);
     const first = await client.listResources();
-    expect(first.resources.length).toBeGreaterThan(60);
+    expect(first.resources.length).toBeGreaterThan(51);
     const { body, headers } = modernRequest('skills/list');
     const page = await service.as(ACME_PLATFORM).post('/registry/main/mcp', body, headers);
     expect((page.json as { result: { skills: unknown[] } }).result.skills.length).toBeLessThanOrEqual(50);

@@ -12,29 +12,48 @@ import type { ServiceUnderTest } from './service.js';
 export type Files = Readonly<Record<string, string | Buffer>>;
 
 /** Stores the content of a version like a fetch, but without applying blocks or rules. */
-export async function storeContent(
+export function storeContent(
   service: ServiceUnderTest,
   type: 'plugin' | 'skill',
   name: string,
   version: string,
   files: Files,
 ): Promise<void> {
-  await withStore(service, async (store, dataSource) => {
-    const versions = await dataSource.query<{ id: string; sourceId: number; entryId: string }[]>(
-      `select v.id, e.source_id as "sourceId", e.id as "entryId" from entry_version v join entry e on e.id = v.entry_id
-       where e.type = $1 and e.name = $2 and v.version = $3`,
-      [type, name, version],
-    );
-    if (versions.length === 0) throw new Error(`There is no ${type} ${name}@${version}`);
-    const content = await withMembers(incoming(files));
-    for (const { id: versionId, sourceId, entryId } of versions)
-      await dataSource.transaction(async (manager) => {
-        const { digest: tree } = await store.write(manager, content);
-        await manager.insert(VersionContent, { versionId, tree });
-        await manager.update(ContentFetch, { versionId }, { fetchAt: null, error: null });
-        await noteChanged(manager, sourceId, [entryId]);
-      });
+  return withStore(service, (...into) => storeIn(...into, type, name, version, files));
+}
+
+/** Stores the content of version 1.0.0 of many skills. */
+export async function storeSkills(
+  service: ServiceUnderTest,
+  skills: ReadonlyMap<string, Files>,
+): Promise<void> {
+  await withStore(service, async (...into) => {
+    for (const [name, files] of skills) await storeIn(...into, 'skill', name, '1.0.0', files);
   });
+}
+
+async function storeIn(
+  store: ContentStore,
+  dataSource: DataSource,
+  type: 'plugin' | 'skill',
+  name: string,
+  version: string,
+  files: Files,
+): Promise<void> {
+  const versions = await dataSource.query<{ id: string; sourceId: number; entryId: string }[]>(
+    `select v.id, e.source_id as "sourceId", e.id as "entryId" from entry_version v join entry e on e.id = v.entry_id
+       where e.type = $1 and e.name = $2 and v.version = $3`,
+    [type, name, version],
+  );
+  if (versions.length === 0) throw new Error(`There is no ${type} ${name}@${version}`);
+  const content = await withMembers(incoming(files));
+  for (const { id: versionId, sourceId, entryId } of versions)
+    await dataSource.transaction(async (manager) => {
+      const { digest: tree } = await store.write(manager, content);
+      await manager.insert(VersionContent, { versionId, tree });
+      await manager.update(ContentFetch, { versionId }, { fetchAt: null, error: null });
+      await noteChanged(manager, sourceId, [entryId]);
+    });
 }
 
 /** Deletes content that no version has, as the server does every few minutes. */
