@@ -615,21 +615,15 @@ describe('fetching', () => {
     }
   });
 
-  it('does not happen without content.fetch.hosts', async () => {
-    const name = aName();
-    const commit = await repository.commit(skillFiles(name), { branch: 'none' });
-    await service.restart((edited) => edited.configuration({ content: {} }));
-    await publish(name, gitPackage({ commit }));
-    expect(await contentOf(name)).toEqual({ status: 'none' });
-    await service.restart((edited) => edited.configuration({ content: { fetch: { hosts: ['127.0.0.1'] } } }));
-    expect(await fetched(name)).toMatchObject({ status: 'stored' });
-  });
-
-  it('ignores a package at an unlisted host until the host is listed', async () => {
-    const [name, unlisted] = [aName(), aName()];
+  it('ignores packages without content.fetch.hosts, and at an unlisted host until it is listed', async () => {
+    const [early, name, unlisted] = [aName(), aName(), aName()];
     const commit = await repository.commit(skillFiles(name), { branch: 'unlisted' });
-    const listing = (...hosts: string[]) =>
-      service.restart((edited) => edited.configuration({ content: { fetch: { hosts } } }));
+    const configure = (content: Document) => service.restart((edited) => edited.configuration({ content }));
+    const listing = (...hosts: string[]) => configure({ fetch: { hosts } });
+    await configure({});
+    const before = await repository.commit(skillFiles(early), { branch: 'none' });
+    await publish(early, gitPackage({ commit: before }));
+    expect(await contentOf(early)).toEqual({ status: 'none' });
     await listing('git.example.com');
     git.takeRequests();
     const logged = service.log.length;
@@ -640,7 +634,8 @@ describe('fetching', () => {
     expect(service.log.slice(logged).filter((line) => line.includes('could not be fetched'))).toEqual([]);
     expect(git.takeRequests()).toEqual([]);
     await listing('127.0.0.1');
-    await expect.poll(async () => (await contentOf(name)).status).toBe('stored');
+    for (const each of [early, name])
+      await expect.poll(async () => (await contentOf(each)).status).toBe('stored');
     expect(await contentOf(unlisted)).toEqual({ status: 'none' });
   });
 });

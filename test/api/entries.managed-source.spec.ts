@@ -106,7 +106,7 @@ describe.each(MODES)('in %s mode, a published entry', (mode) => {
   const FORBIDDEN = [403, 403, 403];
 
   // reference/access: the gate of the registry, then the claims of the entry.
-  it.each([
+  const READERS = [
     ['its publisher', ACME_WRITER, VISIBLE, VISIBLE],
     ['a reader of its team', ACME_PLATFORM, VISIBLE, VISIBLE],
     ['a reader of several teams', { org: 'acme', team: ['data', 'platform'] }, VISIBLE, VISIBLE],
@@ -115,21 +115,25 @@ describe.each(MODES)('in %s mode, a published entry', (mode) => {
     ['the team of that name elsewhere', { org: 'contoso', team: 'platform' }, HIDDEN, FORBIDDEN],
     ['a caller without claims', NOBODY, HIDDEN, FORBIDDEN],
     ['a super-admin', SUPER_ADMIN, VISIBLE, VISIBLE],
-  ])('is immediately visible or hidden for %s', async (_what, reader, open, gated) => {
-    const expected = mode === 'full' ? { open, gated } : { open: VISIBLE, gated: VISIBLE };
-    for (const type of TYPES) {
-      const name = aName();
-      const before = await seen(type, name, 'main', reader);
-      expect(before).toEqual(HIDDEN);
-      await publish(service.as(ACME_WRITER), type, name, CLAIMS);
-      expect({
-        open: await seen(type, name, 'main', reader),
-        gated: await seen(type, name, 'acme', reader),
-      }).toEqual(expected);
-      expect(await seen(type, name, 'files', ACME_WRITER)).toEqual(HIDDEN);
-      await service.as(ACME_WRITER).delete(entryAt(type, name, '/versions/1.0.0'));
-      expect(await seen(type, name, 'main', reader)).toEqual(HIDDEN);
-    }
+  ] as const;
+  it.each(TYPES)('is immediately visible or hidden, as %s', async (type) => {
+    const name = aName();
+    const seenBy = async (registry: string) => {
+      const rows = READERS.map(
+        async ([who, reader]) => [who, await seen(type, name, registry, reader)] as const,
+      );
+      return Object.fromEntries(await Promise.all(rows));
+    };
+    const expected = (open: (row: (typeof READERS)[number]) => unknown) =>
+      Object.fromEntries(READERS.map((row) => [row[0], mode === 'full' ? open(row) : VISIBLE]));
+    const hidden = Object.fromEntries(READERS.map(([who]) => [who, HIDDEN]));
+    expect(await seenBy('main')).toEqual(hidden);
+    await publish(service.as(ACME_WRITER), type, name, CLAIMS);
+    expect(await seenBy('main')).toEqual(expected(([, , open]) => open));
+    expect(await seenBy('acme')).toEqual(expected(([, , , gated]) => gated));
+    expect(await seen(type, name, 'files', ACME_WRITER)).toEqual(HIDDEN);
+    await service.as(ACME_WRITER).delete(entryAt(type, name, '/versions/1.0.0'));
+    expect(await seenBy('main')).toEqual(hidden);
   });
 
   it.each(TYPES)('a %s without claims is visible to super-admins only in full mode', async (type) => {
