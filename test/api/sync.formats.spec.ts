@@ -1,6 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { GitTree } from '../../dist/git/git-tree.js';
+import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
+import { findInRepository } from '../../dist/sync/formats/repository-format.js';
 import { outcomeOf } from '../support/answers.js';
 import { aCatalogue, aServer } from '../support/documents.js';
+import { fetchTree } from '../support/git-connections.js';
 import type { Tree } from '../support/git-repository.js';
 import { aGitServer } from '../support/git-server.js';
 import { aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
@@ -12,6 +16,9 @@ const official = (meta: object) => ({ _meta: { [OFFICIAL]: meta } });
 const text = (value: unknown) => JSON.stringify(value);
 const a = aServer('io.acme/a');
 const b = aServer('io.acme/b');
+const one = { name: 'one', source: './plugins/one', description: 'One', version: '1.0.0' };
+const marketplace = text({ name: 'acme', owner: { name: 'Acme' }, plugins: [one] });
+const plugin = { 'plugins/one/commands/go.md': 'Go' };
 
 describe('a file with server documents (reference/sources)', () => {
   const service = aService()
@@ -109,18 +116,18 @@ describe('a file with server documents (reference/sources)', () => {
       /configuration of a client/,
     ],
   ])('fails and keeps the earlier entries: %s', async (_what, file, why) => {
-    await service.rewrite('main', { text: text([a]) });
-    await service.synced('main');
+    const before = await list();
+    expect(before).not.toEqual([]);
     await service.rewrite('main', { text: file });
     expect(await service.synced('main')).toMatchObject({
       status: 'failed',
       error: expect.stringMatching(why),
     });
-    expect(await list()).toEqual(['io.acme/a@1.0.0']);
+    expect(await list()).toEqual(before);
   });
 });
 
-describe('a file with a marketplace', () => {
+describe('a file', () => {
   const remote = { source: 'github', repo: 'acme/remote', sha: '1'.repeat(40) };
   const plugins = [
     { name: 'remote', source: remote, version: '1.0.0', description: 'Remote' },
@@ -133,10 +140,11 @@ describe('a file with a marketplace', () => {
     })
     .source('malformed', { text: '', settings: { format: 'marketplace', namespace: 'com.acme' } })
     .source('unnamed', { text: text({ name: 'acme', plugins }) })
+    .source('servers', { text: text([a]), settings: { format: 'servers' } })
     .registry('main', { sources: ['main'] })
     .runs();
 
-  it('yields the plugins that are in Git repositories', async () => {
+  it('with a marketplace yields the plugins that are in Git repositories', async () => {
     const { format, counts, skipped } = await service.synced('main');
     expect({ format, counts }).toMatchObject({ format: 'marketplace', counts: { entries: 1, skipped: 1 } });
     expect(skipped[0]?.reasons[0]).toContain('add that repository as a git source');
@@ -145,31 +153,24 @@ describe('a file with a marketplace', () => {
     });
   });
 
-  it('is not quoted if it is malformed: it may be a secret', async () => {
+  it('is not quoted if its marketplace is malformed: it may be a secret', async () => {
     await service.rewrite('malformed', { text: '{"name": "acme", "plugins": [hunter2]}' });
     expect((await service.synced('malformed')).error).toBe(
       'The file is not valid JSON: the marketplace is malformed',
     );
   });
 
-  it('needs a namespace', async () => {
+  it('with a marketplace needs a namespace', async () => {
     expect(await service.synced('unnamed')).toMatchObject({
       status: 'failed',
       error: expect.stringContaining('set one in file.namespace'),
     });
   });
-});
 
-describe('a configured format', () => {
-  const service = aService()
-    .source('main', { text: text([a]), settings: { format: 'servers' } })
-    .registry('main', { sources: ['main'] })
-    .runs();
-
-  it('is the only one that is read', async () => {
-    expect(await service.synced('main')).toMatchObject({ status: 'complete', format: 'servers' });
-    await service.rewrite('main', { text: text(aCatalogue([b])) });
-    expect(await service.synced('main')).toMatchObject({
+  it('is read only in the configured format', async () => {
+    expect(await service.synced('servers')).toMatchObject({ status: 'complete', format: 'servers' });
+    await service.rewrite('servers', { text: text(aCatalogue([b])) });
+    expect(await service.synced('servers')).toMatchObject({
       status: 'failed',
       error: 'The file has the format registry, but the source has the format servers',
       format: 'servers',
@@ -202,11 +203,6 @@ describe('a repository', () => {
     expect(service.logs().filter(({ level }) => level === 'error')).toEqual([]);
     return report;
   };
-  const one = { name: 'one', source: './plugins/one', description: 'One', version: '1.0.0' };
-  const marketplace = text({ name: 'acme', owner: { name: 'Acme' }, plugins: [one] });
-  const plugin = { 'plugins/one/commands/go.md': 'Go' };
-  const skill = '---\nname: one\ndescription: One\n---\n';
-
   it.each<[what: string, tree: Tree, format: string, settings?: object]>([
     [
       'registry.json before all others',
@@ -217,27 +213,11 @@ describe('a repository', () => {
       },
       'registry',
     ],
-    ...['.claude-plugin', '.github/plugin', '.agents/plugins', '.cursor-plugin'].map(
-      (folder): [string, Tree, string] => [
-        `a marketplace in ${folder} before server.json`,
-        { [`${folder}/marketplace.json`]: marketplace, ...plugin, 'server.json': text(a) },
-        'marketplace',
-      ],
-    ),
     [
-      'a marketplace that is named',
-      { 'x/list.json': marketplace, ...plugin, 'server.json': text(a) },
+      'a marketplace before server.json',
+      { '.claude-plugin/marketplace.json': marketplace, ...plugin, 'server.json': text(a) },
       'marketplace',
-      { path: 'x/list.json' },
     ],
-    [
-      'skills that are named',
-      { 'skills/one/SKILL.md': skill, 'server.json': text(a), '.claude-plugin/marketplace.json': '{}' },
-      'skills',
-      { format: 'skills' },
-    ],
-    ['skills, if nothing else is there', { 'deep/down/one/SKILL.md': skill, 'a.json': text(a) }, 'skills'],
-    ['server.json before skills', { 'deep/down/server.json': text(a), 'x/SKILL.md': skill }, 'servers'],
     [
       'a folder',
       { 'registry.json': text(aCatalogue([b])), 'more/server.json': text(a) },
@@ -245,28 +225,10 @@ describe('a repository', () => {
       { path: 'more/' },
     ],
     [
-      'registry.json in a folder',
-      { 'more/registry.json': text(aCatalogue([a])) },
-      'registry',
-      { path: './more' },
-    ],
-    [
       'a file of any name by its content',
       { 'x/list.json': text([a]), 'registry.json': '{}' },
       'servers',
       { path: 'x/list.json' },
-    ],
-    [
-      'a folder whose format is named',
-      { 'registry.json': text(aCatalogue([b])), 'a.json': text(a) },
-      'servers',
-      { format: 'servers' },
-    ],
-    [
-      'registry.json, if the format is named',
-      { 'registry.json': text(aCatalogue([a])) },
-      'registry',
-      { format: 'registry' },
     ],
   ])('is read in the detected format: %s', async (_what, tree, format, settings) => {
     await repository.commit(tree);
@@ -284,46 +246,7 @@ describe('a repository', () => {
       { 'README.md': '# x' },
       /there is no file registry\.json, .*SKILL\.md in commit \w{12}; set path/,
     ],
-    [
-      'a folder with nothing to read',
-      { 'docs/a.md': 'a' },
-      /: docs is a directory in commit \w{12}; it has no registry\.json/,
-      { path: 'docs' },
-    ],
-    [
-      "only a client's configuration",
-      { 'README.md': '# x', 'config/.mcp.json': '{}' },
-      /there is no file .*; config\/\.mcp\.json is the configuration of a client/,
-    ],
-    [
-      "Docker's catalog",
-      { 'servers/a/server.yaml': 'name: a' },
-      /servers\/a\/server\.yaml is Docker's MCP catalog/,
-    ],
-    [
-      'a link as registry.json',
-      { 'registry.json': { mode: '120000', target: '/etc/passwd' } },
-      /there is no file registry\.json/,
-    ],
-    [
-      'skills in a file',
-      { 'a.json': text(a) },
-      /a\.json is a file in commit \w{12}; skills are folders/,
-      { path: 'a.json', format: 'skills' },
-    ],
-    [
-      'no registry.json, if the format is named',
-      { 'server.json': text(a) },
-      /there is no file registry\.json in commit/,
-      { format: 'registry' },
-    ],
     ['servers, if none is there', { 'a.md': 'a' }, /has no server documents/, { format: 'servers' }],
-    [
-      "a client's configuration",
-      { '.mcp.json': text({ mcpServers: { a: { command: 'npx' } } }) },
-      /configuration of a client/,
-      { path: '.mcp.json' },
-    ],
   ])('fails with a sentence for %s', async (_what, tree, why, settings) => {
     await repository.commit(tree);
     const { status, error } = await test(settings);
@@ -366,7 +289,7 @@ describe('a repository', () => {
   it('is not read again for a commit that leaves the folder unchanged', async () => {
     const tree = { 'servers/a/server.json': text(a), 'servers/b/server.json': text(b) };
     await repository.commit(tree);
-    await service.restart((edited) =>
+    await service.reload((edited) =>
       edited.source('main', { kind: 'git', settings: { repository: git.url('acme'), path: 'servers' } }),
     );
     await service.synced('main');
@@ -381,51 +304,165 @@ describe('a repository', () => {
     expect(git.takeRequests()).toHaveLength(2);
   });
 
-  it('may have a marketplace of 4 MiB, which may be anywhere', async () => {
-    const padded = (bytes: number) => marketplace.padEnd(bytes, ' ');
-    await repository.commit({ 'x/y.json': padded(4 * 1024 * 1024), ...plugin });
-    expect(await read({ path: 'x/y.json' })).toMatchObject({ format: 'marketplace', counts: { entries: 1 } });
-    await repository.commit({ 'x/y.json': padded(4 * 1024 * 1024 + 1), ...plugin });
-    expect((await read({ path: 'x/y.json' })).error).toMatch(/larger than 4 MiB/);
-  });
-
-  it('may have 10,000 server files', async () => {
-    await repository.commit(
-      Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`${index}/server.json`, '{}'])),
-    );
-    expect((await read()).error).toMatch(/^None of the 10000 entries is valid; the first: 0\/server\.json: /);
-    await repository.commit({ 'more/server.json': '{}' }, { keeps: true });
-    expect((await read()).error).toMatch(/has more than 10000 server files/);
-  });
-
-  it('may have 10,000 skills', async () => {
-    await repository.commit(
-      Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`${index}/SKILL.md`, 'none'])),
-    );
-    expect((await read()).error).toMatch(/^None of the 10000 entries is valid/);
-    await repository.commit({ 'more/SKILL.md': 'none' }, { keeps: true });
-    expect((await read()).error).toMatch(/more than 10000 skills/);
-  });
-
-  it('may have 10,000 plugins', async () => {
+  describe('at its limits', () => {
+    const MIB = 1024 * 1024;
+    // A folder with this many files, in a folder with one more.
+    const files = (count: number, folder: string, name: string, content: string): Tree =>
+      Object.fromEntries([
+        ...Array.from({ length: count }, (_, index) => [`${folder}/full/${index}/${name}`, content] as const),
+        [`${folder}/more/${name}`, content.slice(0, 2)],
+      ]);
     const plugins = (count: number) =>
       text({
         name: 'acme',
         plugins: Array.from({ length: count }, () => ({ name: 'one', source: '../up' })),
       });
-    await repository.commit({ 'a.json': plugins(10_000) });
-    expect((await read({ path: 'a.json' })).error).toMatch(/^None of the 10000 entries is valid/);
-    await repository.commit({ 'a.json': plugins(10_001) });
-    expect((await read({ path: 'a.json' })).error).toMatch(/more than 10000 plugins/);
+    beforeAll(() =>
+      repository.commit({
+        ...files(10_000, 'servers', 'server.json', '{}'),
+        ...files(10_000, 'skills', 'SKILL.md', 'none'),
+        ...files(32, 'bytes', 'server.json', 'x'.repeat(4 * MIB)),
+        ...{ 'plugins/full.json': plugins(10_000), 'plugins/more.json': plugins(10_001) },
+        'marketplace/full.json': marketplace.padEnd(4 * MIB, ' '),
+        'marketplace/more.json': marketplace.padEnd(4 * MIB + 1, ' '),
+        ...plugin,
+      }),
+    );
+
+    it.each<[what: string, full: string, more: string, count: number, why: RegExp]>([
+      ['10,000 server files', 'servers/full', 'servers', 10_000, /has more than 10000 server files/],
+      ['10,000 skills', 'skills/full', 'skills', 10_000, /more than 10000 skills/],
+      ['10,000 plugins', 'plugins/full.json', 'plugins/more.json', 10_000, /more than 10000 plugins/],
+      ['128 MiB of server files', 'bytes/full', 'bytes', 32, /^The server files have more than 128 MiB$/],
+    ])('may have %s', async (_what, full, more, count, why) => {
+      expect((await read({ path: full })).error).toContain(
+        `None of the ${count} entries is valid; the first`,
+      );
+      expect((await read({ path: more })).error).toMatch(why);
+    });
+
+    it('may have a marketplace of 4 MiB, which may be anywhere', async () => {
+      expect(await read({ path: 'marketplace/full.json' })).toMatchObject({
+        format: 'marketplace',
+        counts: { entries: 1 },
+      });
+      expect((await read({ path: 'marketplace/more.json' })).error).toMatch(/larger than 4 MiB/);
+    });
+  });
+});
+
+describe('what a source reads of a repository', () => {
+  type Settings = Pick<SettingsOf<'git'>, 'path' | 'format'>;
+  const link = (target: string) => ({ mode: '120000', target }) as const;
+  const submodule = { mode: '160000', target: '1'.repeat(40) } as const;
+  const path = 'catalogue/registry.json';
+
+  const found: readonly [what: string, tree: Tree, found: string, settings?: Settings][] = [
+    [
+      'registry.json before all others',
+      { 'registry.json': '', 'server.json': '', '.claude-plugin/marketplace.json': '' },
+      'registry: registry.json',
+    ],
+    ...['.claude-plugin', '.github/plugin', '.agents/plugins', '.cursor-plugin'].map(
+      (folder): [string, Tree, string] => [
+        `a marketplace in ${folder} before server.json`,
+        { [`${folder}/marketplace.json`]: '', 'server.json': '' },
+        `marketplace: ${folder}/marketplace.json`,
+      ],
+    ),
+    ['server.json before skills', { 'deep/down/server.json': '', 'x/SKILL.md': '' }, 'servers: '],
+    ['skills, if nothing else is there', { 'deep/down/one/SKILL.md': '', 'a.json': '' }, 'skills: '],
+    ['a folder', { 'registry.json': '', 'more/server.json': '' }, 'servers: more', { path: 'more/' }],
+    [
+      'registry.json in a folder',
+      { 'more/registry.json': '' },
+      'registry: more/registry.json',
+      { path: './more' },
+    ],
+    ['a file, whose content decides', { 'x/list.json': '' }, 'null: x/list.json', { path: 'x/list.json' }],
+    [
+      'a file in the named format',
+      { 'x/list.json': '' },
+      'marketplace: x/list.json',
+      { path: 'x/list.json', format: 'marketplace' },
+    ],
+    [
+      'skills, if they are named',
+      { 'skills/one/SKILL.md': '', 'server.json': '', '.claude-plugin/marketplace.json': '' },
+      'skills: ',
+      { format: 'skills' },
+    ],
+    ['servers, if they are named', { 'registry.json': '', 'a.json': '' }, 'servers: ', { format: 'servers' }],
+    [
+      'registry.json, if it is named',
+      { 'server.json': '', 'registry.json': '' },
+      'registry: registry.json',
+      { format: 'registry' },
+    ],
+  ];
+  const refused: readonly [what: string, tree: Tree, why: RegExp, settings?: Settings][] = [
+    [
+      'nothing to read',
+      { 'docs/a.md': '' },
+      / is a directory in commit \w{12}; it has no registry\.json, .*SKILL\.md$/,
+    ],
+    [
+      "only a client's configuration",
+      { 'README.md': '', 'config/.mcp.json': '' },
+      / is a directory .*config\/\.mcp\.json is the configuration of a client/,
+    ],
+    ["Docker's catalog", { 'servers/a/server.yaml': '' }, /servers\/a\/server\.yaml is Docker's MCP catalog/],
+    ['a link as registry.json', { 'registry.json': link('/etc/passwd') }, /it has no registry\.json/],
+    [
+      'skills in a file',
+      { 'a.json': '' },
+      /a\.json is a file in commit \w{12}; skills are folders/,
+      { path: 'a.json', format: 'skills' },
+    ],
+    [
+      'no registry.json, if it is named',
+      { 'server.json': '' },
+      /it has no registry\.json$/,
+      { format: 'registry' },
+    ],
+    [
+      'a missing file',
+      { a: '' },
+      /there is no file .*\/catalogue\/registry\.json in commit [0-9a-f]{12}$/,
+      { path },
+    ],
+    ['a directory', { [`${path}/a`]: '' }, /registry\.json is a directory in commit/, { path }],
+    ['a symlink', { [path]: link('/etc/passwd') }, /is a symbolic link in commit/, { path }],
+    [
+      'a symlinked parent directory',
+      { catalogue: link('real'), 'real/registry.json': '' },
+      /there is no file/,
+      { path },
+    ],
+    ['a submodule', { [path]: submodule }, /is a submodule in commit/, { path }],
+    ['a submodule as parent directory', { catalogue: submodule }, /there is no file/, { path }],
+  ];
+
+  const git = aGitServer().runs();
+  const repository = git.repository('acme');
+  let all: GitTree;
+  beforeAll(async () => {
+    const trees = [...found, ...refused].map(([what, tree]) =>
+      Object.entries(tree).map(([file, content]) => [`${what}/${file}`, content] as const),
+    );
+    await repository.commit(Object.fromEntries(trees.flat()));
+    all = await fetchTree({ repository: git.url('acme') });
+  });
+  afterAll(() => all.close());
+  const find = (what: string, { path: below, format }: Settings = {}) =>
+    findInRepository(all, below === undefined ? what : `${what}/${below}`, format ?? null);
+
+  it.each(found)('%s', async (what, _tree, answer, settings) => {
+    const { at, format } = await find(what, settings);
+    expect(`${format}: ${at.path.slice(what.length + 1)}`).toBe(answer);
   });
 
-  it('may have 128 MiB of server files', async () => {
-    const blank = ' '.repeat(4 * 1024 * 1024);
-    await repository.commit(
-      Object.fromEntries(Array.from({ length: 32 }, (_, index) => [`${index}/server.json`, blank])),
-    );
-    expect((await read()).error).toMatch(/^None of the 32 entries is valid/);
-    await repository.commit({ 'more/server.json': '{}' }, { keeps: true });
-    expect((await read()).error).toMatch(/^The server files have more than 128 MiB$/);
+  it.each(refused)('is refused with a sentence: %s', async (what, _tree, why, settings) => {
+    await expect(find(what, settings)).rejects.toThrow(why);
   });
 });

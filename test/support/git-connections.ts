@@ -6,7 +6,7 @@ import type { SettingsOf } from '../../dist/source-kinds/kinds.js';
 import { AdminFiles } from '../../dist/sources/admin-limits.js';
 import { SourceFiles } from '../../dist/sync/file/source-files.js';
 import { type GitConnection, GitConnections } from '../../dist/git/git-connection.js';
-import type { GitRemote } from '../../dist/git/git-remote.js';
+import { GitRemote } from '../../dist/git/git-remote.js';
 import { GitTree } from '../../dist/git/git-tree.js';
 import { ReadMemory } from '../../dist/sync/read-memory.js';
 
@@ -52,6 +52,12 @@ export function connectionTo(
     claims: {},
     origin,
   });
+}
+
+/** Fetches the commit that a source with these settings reads; callers must close it. */
+export async function fetchTree(settings: SettingsOf<'git'>): Promise<GitTree> {
+  const connection = await connectionTo(settings, 'config');
+  return GitTree.fetch(await GitRemote.open(connection, new AbortController().signal), settings);
 }
 
 /** Returns the text of `registry.json`. */
