@@ -7,13 +7,13 @@ import { GitRemote } from '../../dist/git/git-remote.js';
 import { Clock } from '../support/clock.js';
 import { connectionTo } from '../support/git-connections.js';
 import { aGitServer } from '../support/git-server.js';
-import { aFileOf, aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
+import { aFileOf, aGitSource, aTemporaryDirectory } from '../support/git-service.js';
 import { watchGitMemory } from '../support/git-memory.js';
 import { aService } from '../support/service.js';
 import { inSoak } from '../support/soak.js';
 
 const MIB = 1024 * 1024;
-const LIMIT_MIB = inSoak(64, 8);
+const LIMIT_MIB = inSoak(64, 2);
 /** Exceeds the limit and must never be held in memory. */
 const LARGE_MIB = inSoak(1024, 40);
 const leftovers = aTemporaryDirectory();
@@ -27,47 +27,45 @@ function* random(bytes: number): Generator<Buffer> {
   for (let left = bytes; left > 0; left -= MIB) yield randomBytes(Math.min(left, MIB));
 }
 
-describe('a large repository', () => {
-  const git = aGitServer().runs();
-  const repository = git.repository('acme');
-  const path = 'catalogue/registry.json';
-  const service = readsGit(aService(), git, async () => {
-    const large = Object.fromEntries(
-      Array.from({ length: 8 }, (_, n) => [`data/${n}.bin`, { bytes: 5 * MIB, chunks: random(5 * MIB) }]),
-    );
-    await repository.commit({ [path]: aFileOf('one') }, { large, compression: 0 });
-    return { branch: 'main', path };
-  });
+const git = aGitServer().runs();
+const service = aService().configuration({ limits: { mebibytesPerFile: LIMIT_MIB } });
+const path = 'catalogue/registry.json';
+const large = aGitSource(service, git, 'large', async (repository) => {
+  const others = Object.fromEntries(
+    Array.from({ length: 8 }, (_, n) => [`data/${n}.bin`, { bytes: 5 * MIB, chunks: random(5 * MIB) }]),
+  );
+  await repository.commit({ [path]: aFileOf('one') }, { large: others, compression: 0 });
+  return { branch: 'main', path };
+});
+const small = aGitSource(service, git, 'small', async (repository) => {
+  await repository.commit({ 'registry.json': aFileOf('stays') });
+  return { branch: 'main' };
+});
+service.runs();
 
-  it('costs little more than its catalog, at first and later', async () => {
-    expect(await service.synced('main')).toMatchObject({ status: 'complete', error: null });
-    await repository.commit({ [path]: aFileOf('one', 'two') }, { keeps: true });
-    const memory = watchGitMemory();
-    expect((await service.synced('main')).counts).toMatchObject({ added: 1 });
-    expect(await memory.peakBytes()).toBeLessThan(30 * MIB);
-    expect(await namesIn(service)).toEqual(['one', 'two']);
-    expect(git.sentBytes).toBeLessThan(MIB / 4);
-  });
+it('a large repository costs little more than its catalog, at first and later', async () => {
+  const { repository, synced, names } = large;
+  expect(await synced()).toMatchObject({ status: 'complete', error: null });
+  await repository.commit({ [path]: aFileOf('one', 'two') }, { keeps: true });
+  const memory = watchGitMemory();
+  expect((await synced()).counts).toMatchObject({ added: 1 });
+  expect(await memory.peakBytes()).toBeLessThan(30 * MIB);
+  expect(await names()).toEqual(['one', 'two']);
+  expect(git.sentBytes).toBeLessThan(MIB / 4);
 });
 
 describe(`a file of ${LARGE_MIB} MiB`, () => {
-  const git = aGitServer().runs();
-  const repository = git.repository('acme');
-  const limited = aService().configuration({ limits: { mebibytesPerFile: LIMIT_MIB } });
-  const service = readsGit(limited, git, async () => {
-    await repository.commit({ 'registry.json': aFileOf('stays') });
-    return { branch: 'main' };
-  });
+  const { repository, synced, names } = small;
 
   it('is refused without being held in memory', async () => {
-    await service.synced('main');
+    await synced();
     const bytes = LARGE_MIB * MIB;
     await repository.commit({}, { large: { 'registry.json': { bytes, chunks: repeated(bytes) } } });
     const memory = watchGitMemory();
-    const report = await service.synced('main');
+    const report = await synced();
     expect(report.error).toMatch(new RegExp(`registry\\.json is larger than ${LIMIT_MIB} MiB, the maximum$`));
     expect(await memory.peakBytes()).toBeLessThan(30 * MIB);
-    expect(await namesIn(service)).toEqual(['stays']);
+    expect(await names()).toEqual(['stays']);
     expect(await leftovers()).toEqual([]);
   });
 
@@ -77,19 +75,17 @@ describe(`a file of ${LARGE_MIB} MiB`, () => {
       {},
       { large: { 'registry.json': { bytes, chunks: random(bytes) } }, compression: 0 },
     );
-    expect((await service.synced('main')).error).toMatch(`registry.json is larger than ${LIMIT_MIB} MiB`);
-    expect(await namesIn(service)).toEqual(['stays']);
+    expect((await synced()).error).toMatch(`registry.json is larger than ${LIMIT_MIB} MiB`);
+    expect(await names()).toEqual(['stays']);
     expect(await leftovers()).toEqual([]);
   });
 });
 
 describe('the disk', () => {
-  const git = aGitServer().runs();
-  const repository = git.repository('acme');
-  repository.configure('uploadpack.allowFilter', 'false');
-
   it('is not filled by a server that sends complete snapshots only', async () => {
-    const settings = { repository: git.url('acme'), branch: 'main' };
+    const repository = git.repository('complete');
+    repository.configure('uploadpack.allowFilter', 'false');
+    const settings = { repository: git.url('complete'), branch: 'main' };
     const bytes = 8 * MIB;
     const large = { other: { bytes, chunks: random(bytes) } };
     await repository.commit({ 'registry.json': aFileOf('one') }, { large, compression: 0 });
@@ -117,24 +113,18 @@ describe('the disk', () => {
 });
 
 describe('files left by a killed server', () => {
-  const git = aGitServer().runs();
-  const repository = git.repository('acme');
   const clock = new Clock().runs();
-  const service = readsGit(aService(), git, async () => {
-    await repository.commit({ 'registry.json': aFileOf('one') });
-    return { branch: 'main' };
-  });
 
   it('are removed an hour later, even by a server that was already running', async () => {
-    await service.synced('main');
+    await small.synced();
     const left = await mkdtemp(join(tmpdir(), 'registry-git-'));
     await mkdir(join(left, 'objects'));
     const others = async () => (await leftovers()).includes(basename(left));
     clock.passes(30 * 60_000);
-    await service.synced('main');
+    await small.synced();
     expect(await others()).toBe(true);
     clock.passes(31 * 60_000);
-    await service.synced('main');
+    await small.synced();
     expect(await others()).toBe(false);
   });
 });

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { GitRemote } from '../../dist/git/git-remote.js';
+import { FetchError } from '../../dist/outbound/fetch-error.js';
 import { aSkill } from '../support/documents.js';
 import { connectionTo } from '../support/git-connections.js';
 import { watchGitMemory } from '../support/git-memory.js';
@@ -80,8 +81,12 @@ describe('a Git server that lies', () => {
         .end(
           Buffer.concat([packet('# service=git-upload-pack\n'), Buffer.from('0000'), packet(`ERR ${words}`)]),
         );
-    const { error } = await service.synced('main');
-    expect(error).toBe(`${git.url('acme')}: the server said: ${words.replaceAll('\n', ' ')}`);
+    const settings = { repository: git.url('acme'), branch: 'main' };
+    const remote = await GitRemote.open(await connectionTo(settings, 'config'), new AbortController().signal);
+    await expect(remote.remoteCommit(settings)).rejects.toThrow(
+      new FetchError(`${git.url('acme')}: the server said: ${words.replaceAll('\n', ' ')}`),
+    );
+    await remote.close();
   });
 
   it('is quoted as one line of at most 200 printable characters', async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { aCatalogue, aServer, type Document } from './documents.js';
+import type { GitRepository } from './git-repository.js';
 import type { GitServer } from './git-server.js';
 import { versionsIn } from './matchers.js';
 import type { ServiceUnderTest } from './service.js';
@@ -27,9 +28,39 @@ export function readsGit(
   return service.runs();
 }
 
+/**
+ * Adds a git source that reads a repository of its name, in a registry of that name. Call before `runs()`.
+ *
+ * @param prepare writes the repository and returns the settings of the source.
+ */
+export function aGitSource(
+  service: ServiceUnderTest,
+  git: GitServer,
+  name: string,
+  prepare: (repository: GitRepository) => Promise<Document>,
+  objectFormat?: 'sha1' | 'sha256',
+) {
+  const repository = git.repository(name, objectFormat);
+  const reads = (settings: Document, filter?: Document) =>
+    service
+      .source(name, { kind: 'git', settings: { repository: git.url(name), ...settings }, filter })
+      .registry(name, { sources: [name] });
+  beforeAll(async () => void reads(await prepare(repository)));
+  return {
+    repository,
+    /** Declares the source with other settings. */
+    reads,
+    lsRemote: [`GET /${name}.git/info/refs`, `POST /${name}.git/git-upload-pack`],
+    /** Returns and clears the recorded requests for the repository. */
+    requests: () => git.takeRequests().filter((request) => request.includes(`/${name}.git/`)),
+    synced: () => service.synced(name),
+    names: () => namesIn(service, name),
+  };
+}
+
 /** The names of the served servers. */
-export async function namesIn(service: ServiceUnderTest): Promise<string[]> {
-  const versions = versionsIn(await service.get('/registry/main/v0.1/servers?limit=100'));
+export async function namesIn(service: ServiceUnderTest, registry = 'main'): Promise<string[]> {
+  const versions = versionsIn(await service.get(`/registry/${registry}/v0.1/servers?limit=100`));
   return versions.map((version) => version.replace(/^io\.acme\/(.*)@1\.0\.0$/, '$1'));
 }
 
