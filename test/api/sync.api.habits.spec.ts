@@ -211,21 +211,6 @@ describe('incremental sync', () => {
     expect((await mirror.synced('main')).counts).toMatchObject({ removed: 1, entries: 1 });
     expect(await list()).toEqual(['io.acme/stays@1.0.0']);
   });
-
-  it('every twentieth run reads everything', async () => {
-    // Six hours pass before twenty runs do, because the interval is one hour.
-    await mirror.database.query(`update source set interval_ms = 60000 where name = 'main'`);
-    upstream.put([aServer('io.acme/stays'), aServer('io.acme/goes')], longAgo);
-    await mirror.synced('main');
-    upstream.remove('io.acme/goes', '1.0.0');
-    for (let run = 1; run < 20; run += 1) await mirror.synced('main');
-    expect(await list()).toEqual(['io.acme/goes@1.0.0', 'io.acme/stays@1.0.0']);
-    await mirror.synced('main');
-    expect(await list()).toEqual(['io.acme/stays@1.0.0']);
-    const asked = upstream.pages().map(({ query }) => query.has('updated_since'));
-    expect(asked).toEqual([false, ...Array.from({ length: 19 }, () => true), false]);
-    await mirror.database.query(`update source set interval_ms = 3600000 where name = 'main'`);
-  });
 });
 
 describe('an upstream with fewer features', () => {

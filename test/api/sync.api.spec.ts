@@ -5,7 +5,7 @@ import { keepSecret } from '../support/secrets.js';
 import { inSoak } from '../support/soak.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
 
-const COUNT = inSoak(10_000, 1_000);
+const COUNT = inSoak(10_000, 500);
 const CLAIMS = { org: 'acme', team: ['platform', 'data'] };
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 

@@ -8,7 +8,7 @@ import { aService, type SourceReport } from '../support/service.js';
 import { anUpstreamRegistry } from '../support/upstream-registry.js';
 import { within } from '../support/within.js';
 
-const LIMITS = { versionsPerEntry: 3, bytesPerEntry: '4KiB' };
+const LIMITS = { versionsPerEntry: 3 };
 const A_WHILE = 15_000;
 const OLD = { updatedAt: '2026-01-01T00:00:00Z' };
 const MIRRORED = aName();
@@ -33,40 +33,20 @@ const shown = async (name: string) =>
   );
 const skipped = ({ skipped }: SourceReport) => skipped.map(({ version }) => version).sort();
 
-describe('a version whose publisher block is longer than limits.publisherMeta', () => {
-  const PUBLISHER = 'io.modelcontextprotocol.registry/publisher-provided';
-  const withBlock = (name: string, kibibytes: number) =>
-    aServer(name, '1.0.0', { _meta: { [PUBLISHER]: { text: 'x'.repeat(kibibytes * 1024) } } });
-  const limits = (more: object) =>
-    service.restart((edited) =>
-      edited.configuration({ limits: { ...LIMITS, bytesPerEntry: '64MiB', ...more } }),
-    );
+const restartWith = (limits: object) => service.restart((edited) => edited.configuration({ limits }));
 
-  it('is skipped with the reason; one within 256 KiB is stored', async () => {
-    await limits({});
-    const [name, long] = [aName(), aName()];
-    await service.rewrite('file', { servers: [withBlock(name, 250), withBlock(long, 256)], skills: [] });
-    const { skipped } = await service.synced('file');
-    expect(skipped).toMatchObject([
-      { name: long, reasons: [expect.stringContaining('at most 262144 are allowed (limits.publisherMeta)')] },
-    ]);
-    expect(await shown(name)).toEqual(['1.0.0']);
-  });
+const PUBLISHER = 'io.modelcontextprotocol.registry/publisher-provided';
+const withBlock = (name: string, kibibytes: number) =>
+  aServer(name, '1.0.0', { _meta: { [PUBLISHER]: { text: 'x'.repeat(kibibytes * 1024) } } });
 
-  it('stays when the limit is lowered, and is stored when it is raised', async () => {
-    const [name, long] = [aName(), aName()];
-    const servers = [withBlock(name, 100), withBlock(long, 300)];
-    await service.rewrite('file', { servers });
-    await service.synced('file');
-    await limits({ publisherMeta: '64KiB' });
-    await service.rewrite('file', { servers: [...servers, withBlock(aName(), 100)] });
-    expect((await service.synced('file')).counts).toMatchObject({ entries: 1, skipped: 2 });
-    expect(await shown(name)).toEqual(['1.0.0']);
-    await limits({ publisherMeta: '512KiB' });
-    expect((await service.synced('file')).counts).toMatchObject({ entries: 3, skipped: 0 });
-    expect(await shown(long)).toEqual(['1.0.0']);
-    await limits({ bytesPerEntry: LIMITS.bytesPerEntry });
-  });
+it('a version whose publisher block is longer than 256 KiB is skipped with the reason; a shorter one is stored', async () => {
+  const [name, long] = [aName(), aName()];
+  await service.rewrite('file', { servers: [withBlock(name, 250), withBlock(long, 256)] });
+  const { skipped } = await service.synced('file');
+  expect(skipped).toMatchObject([
+    { name: long, reasons: [expect.stringContaining('at most 262144 are allowed (limits.publisherMeta)')] },
+  ]);
+  expect(await shown(name)).toEqual(['1.0.0']);
 });
 
 describe('an entry of a file with more versions than limits.versionsPerEntry', () => {
@@ -98,37 +78,6 @@ describe('an entry of a file with more versions than limits.versionsPerEntry', (
     expect(skipped(await service.synced('file'))).toEqual(['1.0.0', '1.0.0']);
     expect(await shown(name)).toEqual(['4.0.0', '3.0.0', '2.0.0']);
   });
-
-  it('has the newest whose documents fit into limits.bytesPerEntry', async () => {
-    const name = aName();
-    const long = { _meta: { filler: 'é'.repeat(800) } };
-    const documents = [1, 2, 3].map((major) => aServer(name, `${major}.0.0`, long));
-    await service.rewrite('file', { servers: documents });
-    const report = await service.synced('file');
-    expect(skipped(report)).toEqual(['1.0.0']);
-    expect(report.skipped[0]?.reasons[0]).toContain(
-      'more than 4096 bytes of documents (limits.bytesPerEntry)',
-    );
-    expect(await shown(name)).toEqual(['3.0.0', '2.0.0']);
-  });
-
-  it('keeps its versions when the limit is lowered, and gets the others when it is raised', async () => {
-    const name = aName();
-    await service.rewrite('file', { servers: servers(name, 1, 2, 3, 4), skills: [] });
-    await service.synced('file');
-    const limitedTo = (versionsPerEntry: number) =>
-      service.restart((edited) => edited.configuration({ limits: { ...LIMITS, versionsPerEntry } }));
-    await limitedTo(2);
-    expect(skipped(await service.synced('file'))).toEqual(['1.0.0']);
-    expect(await shown(name)).toEqual(['4.0.0', '3.0.0', '2.0.0']);
-    await service.rewrite('file', { servers: servers(name, 1, 2, 3, 4, 5) });
-    expect(skipped(await service.synced('file'))).toEqual(['1.0.0', '2.0.0']);
-    expect(await shown(name)).toEqual(['5.0.0', '4.0.0', '3.0.0']);
-    await limitedTo(4);
-    expect(skipped(await service.synced('file'))).toEqual(['1.0.0']);
-    expect(await shown(name)).toEqual(['5.0.0', '4.0.0', '3.0.0', '2.0.0']);
-    await limitedTo(3);
-  });
 });
 
 describe('an incremental sync of another registry', () => {
@@ -154,31 +103,70 @@ describe('an incremental sync of another registry', () => {
   });
 });
 
-it('an object of a cluster beyond limits.bytesPerEntry is skipped until it is shorter', async () => {
-  const long = exported('long', {
-    'registry-title': 'x'.repeat(90),
-    'registry-description': 'y'.repeat(90),
+it('stored versions stay when the limits are lowered, and others are stored when they are raised', async () => {
+  const [name, kept, long] = [aName(), aName(), aName()];
+  const blocks = [withBlock(kept, 100), withBlock(long, 300)];
+  await service.rewrite('file', { servers: [...servers(name, 1, 2, 3, 4), ...blocks], skills: [] });
+  expect(skipped(await service.synced('file'))).toEqual(['1.0.0', '1.0.0']);
+  await restartWith({ versionsPerEntry: 2, publisherMeta: '64KiB' });
+  expect(skipped(await service.synced('file'))).toEqual(['1.0.0', '1.0.0']);
+  expect(await shown(name)).toEqual(['4.0.0', '3.0.0', '2.0.0']);
+  blocks.push(withBlock(aName(), 100));
+  await service.rewrite('file', { servers: [...servers(name, 1, 2, 3, 4, 5), ...blocks] });
+  expect(skipped(await service.synced('file'))).toEqual(['1.0.0', '1.0.0', '1.0.0', '2.0.0']);
+  expect(await shown(name)).toEqual(['5.0.0', '4.0.0', '3.0.0']);
+  expect(await shown(kept)).toEqual(['1.0.0']);
+  await restartWith({ versionsPerEntry: 4, publisherMeta: '512KiB' });
+  expect(skipped(await service.synced('file'))).toEqual(['1.0.0']);
+  expect(await shown(name)).toEqual(['5.0.0', '4.0.0', '3.0.0', '2.0.0']);
+  expect(await shown(long)).toEqual(['1.0.0']);
+});
+
+describe('limits.bytesPerEntry', () => {
+  beforeAll(() => restartWith({ ...LIMITS, bytesPerEntry: '1KiB' }));
+
+  it("leaves the newest versions of a file's entry", async () => {
+    const name = aName();
+    const long = { _meta: { filler: 'é'.repeat(120) } };
+    const documents = [1, 2, 3].map((major) => aServer(name, `${major}.0.0`, long));
+    await service.rewrite('file', { servers: documents, skills: [] });
+    const report = await service.synced('file');
+    expect(skipped(report)).toEqual(['1.0.0']);
+    expect(report.skipped[0]?.reasons[0]).toContain(
+      'more than 1024 bytes of documents (limits.bytesPerEntry)',
+    );
+    expect(await shown(name)).toEqual(['3.0.0', '2.0.0']);
   });
-  await service.restart((edited) => edited.configuration({ limits: { ...LIMITS, bytesPerEntry: '1KiB' } }));
-  cluster.put('MCPServer', 'tools/short', exported('short'));
-  cluster.put('MCPServer', 'tools/long', {
-    ...long,
-    'registry-url': `https://mcp.example.com/${'z'.repeat(1_500)}`,
+
+  it('skips an object of a cluster until it is shorter', async () => {
+    const long = exported('long', {
+      'registry-title': 'x'.repeat(90),
+      'registry-description': 'y'.repeat(90),
+    });
+    cluster.put('MCPServer', 'tools/short', exported('short'));
+    cluster.put('MCPServer', 'tools/long', {
+      ...long,
+      'registry-url': `https://mcp.example.com/${'z'.repeat(1_500)}`,
+    });
+    const sync = async () => await syncOf(service, 'cluster');
+    await within(A_WHILE, async () =>
+      expect(await sync()).toMatchObject({
+        status: 'complete',
+        counts: { entries: 1, skipped: 1 },
+        skipped: [
+          { name: 'com.toolhive.k8s.tools/long', reasons: [expect.stringContaining('limits.bytesPerEntry')] },
+        ],
+      }),
+    );
+    // Writing another object keeps it listed.
+    cluster.put('MCPServer', 'tools/third', exported('third'));
+    await within(A_WHILE, async () =>
+      expect((await sync()).counts).toMatchObject({ entries: 2, skipped: 1 }),
+    );
+    cluster.put('MCPServer', 'tools/long', exported('long'));
+    await within(A_WHILE, async () =>
+      expect((await sync()).counts).toMatchObject({ entries: 3, skipped: 0 }),
+    );
+    expect((await listed(service)).filter((name) => name.startsWith('tools/'))).toHaveLength(3);
   });
-  const sync = async () => await syncOf(service, 'cluster');
-  await within(A_WHILE, async () =>
-    expect(await sync()).toMatchObject({
-      status: 'complete',
-      counts: { entries: 1, skipped: 1 },
-      skipped: [
-        { name: 'com.toolhive.k8s.tools/long', reasons: [expect.stringContaining('limits.bytesPerEntry')] },
-      ],
-    }),
-  );
-  // Writing another object keeps it listed.
-  cluster.put('MCPServer', 'tools/third', exported('third'));
-  await within(A_WHILE, async () => expect((await sync()).counts).toMatchObject({ entries: 2, skipped: 1 }));
-  cluster.put('MCPServer', 'tools/long', exported('long'));
-  await within(A_WHILE, async () => expect((await sync()).counts).toMatchObject({ entries: 3, skipped: 0 }));
-  expect((await listed(service)).filter((name) => name.startsWith('tools/'))).toHaveLength(3);
 });

@@ -6,7 +6,7 @@ import { inSoak } from '../support/soak.js';
 import { within } from '../support/within.js';
 
 const A_WHILE = 40_000;
-const LARGE = { podTemplateSpec: 'x'.repeat(1_200_000) };
+const LARGE = { podTemplateSpec: 'x'.repeat(inSoak(1_200_000, 12_000)) };
 const LARGE_OBJECTS = inSoak(60, 20);
 const TOO_LARGE = { podTemplateSpec: 'x'.repeat(33 * 1_024 * 1_024) };
 

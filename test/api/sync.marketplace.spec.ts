@@ -158,7 +158,7 @@ describe('a marketplace in a repository', () => {
     const report = await service.synced('main');
     expect(report.counts).toMatchObject({ added: 0, changed: 0, removed: 0, unchanged: 5 });
     expect(await digests()).toEqual(before);
-    await service.restart((edited) =>
+    await service.reload((edited) =>
       edited.source('main', { ...source, filter: { tags: { exclude: ['nothing'] } } }),
     );
     expect((await service.synced('main')).counts).toMatchObject({ changed: 0, unchanged: 5 });
@@ -183,12 +183,12 @@ describe('a marketplace in a repository', () => {
 
 describe('a filter and admission', () => {
   it('apply to the tags in a plugin’s manifest', async () => {
-    await service.restart((edited) =>
+    await service.reload((edited) =>
       edited.source('main', { ...source, filter: { tags: { exclude: ['development'] } } }),
     );
     await service.synced('main');
     expect(Object.keys(await derivedEntries(service, 'plugin'))).not.toContain('code-review');
-    await service.restart((edited) =>
+    await service.reload((edited) =>
       edited.source('main', { ...source, admission: { changed: 'hold', newNames: 'hold' } }),
     );
     // The first sync with these settings knows the names.
@@ -212,7 +212,7 @@ describe('a filter and admission', () => {
   });
 
   it('keep the version that a held one would replace', async () => {
-    await service.restart((edited) => edited.source('main', { ...source, admission: { minAge: '7d' } }));
+    await service.reload((edited) => edited.source('main', { ...source, admission: { minAge: '7d' } }));
     await service.synced('main');
     const before = await derivedEntries(service, 'plugin');
     await repository.commit({ 'plugins/merged/more/z.md': 'z' }, { keeps: true });
@@ -230,7 +230,7 @@ describe('a filter and admission', () => {
 
 it('a held plugin has the content that its marketplace currently provides', async () => {
   const reading = (path: string) =>
-    service.restart((edited) =>
+    service.reload((edited) =>
       edited.source('main', {
         ...source,
         settings: { ...source.settings, path },
@@ -272,7 +272,7 @@ describe('a block of a package', () => {
     (await service.get(`/v1/audit?action=${action}&target=io.github.acme/late`)).json['events'] as unknown[];
 
   it('holds a new plugin in the sync that reads it, so that it is never served', async () => {
-    await service.restart((edited) => edited.source('main', source));
+    await service.reload((edited) => edited.source('main', source));
     await service.synced('main');
     expect((await block()).status).toBe(201);
     await repository.commit({ ...marketplace([...plugins(), late]), ...starting('evil') }, { keeps: true });
@@ -300,8 +300,8 @@ describe('a block of a package', () => {
   });
 });
 
-it('updates the content of the only changed plugin of 300 with one fetch', async () => {
-  const names = Array.from({ length: 300 }, (_, index) => `p-${index}`);
+it('updates the content of the only changed plugin of 50 with one fetch', async () => {
+  const names = Array.from({ length: 50 }, (_, index) => `p-${index}`);
   const listed = names.map((name) => ({ name, source: `./${name}`, version: '1.0.0', description: name }));
   await repository.commit({
     ...marketplace(listed),
@@ -312,16 +312,16 @@ it('updates the content of the only changed plugin of 300 with one fetch', async
     const { entries } = json as { entries: { name: string; versions: { content: Document }[] }[] };
     return new Map(entries.map(({ name, versions }) => [name, versions[0]?.content['digest']]));
   };
-  expect((await service.synced('main')).counts).toMatchObject({ entries: 300, held: 0 });
+  expect((await service.synced('main')).counts).toMatchObject({ entries: 50, held: 0 });
   const before = await contents();
-  await repository.commit({ 'p-150/commands/x.md': 'changed' }, { keeps: true });
+  await repository.commit({ 'p-25/commands/x.md': 'changed' }, { keeps: true });
   git.takeRequests();
-  expect((await service.synced('main')).counts).toMatchObject({ changed: 1, unchanged: 299 });
+  expect((await service.synced('main')).counts).toMatchObject({ changed: 1, unchanged: 49 });
   // One fetch each of the refs, the commit, the marketplace and the plugin: four of two or three requests.
   expect(git.takeRequests().length).toBeLessThan(13);
   const after = await contents();
-  expect(new Set(before.values()).size).toBe(300);
+  expect(new Set(before.values()).size).toBe(50);
   expect([...after].filter(([name, digest]) => digest !== before.get(name)).map(([name]) => name)).toEqual([
-    'io.github.acme/p-150',
+    'io.github.acme/p-25',
   ]);
 });

@@ -90,7 +90,9 @@ describe('a repository with skills', () => {
   });
 
   it('retries content once a limit leaves room for it', async () => {
-    await service.restart((edited) => edited.configuration({ content: { maxBytesPerVersion: '1MiB' } }));
+    await service.restart((edited) =>
+      edited.configuration({ content: { maxBytesPerVersion: '1MiB', maxBytes: '250KiB' } }),
+    );
     await service.synced('main');
     const { large, case: twins } = await derivedEntries(service, 'skill');
     expect(large?.content.status).toBe('stored');
@@ -98,9 +100,6 @@ describe('a repository with skills', () => {
   });
 
   it('stores content that was waiting for room', async () => {
-    await service.restart((edited) =>
-      edited.configuration({ content: { maxBytesPerVersion: '1MiB', maxBytes: '250KiB' } }),
-    );
     const starting = JSON.stringify({ pad: { command: 'npx', args: ['-y', 'left-pad'] } });
     await repository.commit(
       { 'skills/plain/data': 'x'.repeat(90_000), 'skills/plain/.mcp.json': starting },
@@ -125,7 +124,7 @@ describe('a repository with skills', () => {
 
   it('is read as one skill, if none is below', async () => {
     await repository.commit({ 'SKILL.md': skill('root') });
-    await service.restart((edited) =>
+    await service.reload((edited) =>
       edited.source('main', {
         kind: 'git',
         settings: { repository: git.url('acme'), namespace: 'io.github.acme' },

@@ -8,18 +8,32 @@ import { aService } from '../support/service.js';
 import { anUpstreamRegistry } from '../support/upstream-registry.js';
 import { within } from '../support/within.js';
 
-describe('a catalog with very many invalid entries', () => {
-  const bad = (count: number) =>
-    JSON.stringify({
-      version: '1.0.0',
-      meta: { last_updated: '2026-01-01T00:00:00Z' },
-      data: { servers: [aServer('io.acme/good'), ...Array.from({ length: count }, () => 1)] },
-    });
-  const service = aService()
-    .source('main', { text: bad(2_000) })
-    .registry('main', { sources: ['main'] })
-    .runs();
+const COUNT = 900;
+const cluster = aCluster().runs();
+const upstream = anUpstreamRegistry().runs();
+const service = watching(cluster, aService());
+const bad = (count: number) =>
+  JSON.stringify({
+    version: '1.0.0',
+    meta: { last_updated: '2026-01-01T00:00:00Z' },
+    data: { servers: [aServer('io.acme/good'), ...Array.from({ length: count }, () => 1)] },
+  });
+beforeAll(() => {
+  upstream.put([
+    aServer('io.acme/good'),
+    ...Array.from({ length: COUNT }, (_, index) => aServer(`io.acme/s${index}`, '1.0.0', { description: 5 })),
+  ]);
+  for (let index = 0; index < COUNT; index++)
+    cluster.put('MCPServer', `tools/s${index}`, { ...exported('s'), 'registry-url': 'nowhere' });
+  service.source('upstream', { kind: 'api', settings: { endpoint: upstream.url } });
+  service.source('cluster', { kind: 'kubernetes' });
+});
+service
+  .source('main', { text: bad(2_000) })
+  .registry('main', { sources: ['main'] })
+  .runs();
 
+describe('a catalog with very many invalid entries', () => {
   it('lists the first 500 skipped entries and counts the rest', async () => {
     const { status, counts, skipped } = await service.synced('main');
     expect({ status, skipped: counts['skipped'], listed: skipped.length }).toEqual({
@@ -51,24 +65,6 @@ describe('a catalog with very many invalid entries', () => {
 });
 
 describe('a registry and a cluster with very many invalid entries', () => {
-  const COUNT = 900;
-  const cluster = aCluster().runs();
-  const upstream = anUpstreamRegistry().runs();
-  const service = watching(cluster, aService());
-  beforeAll(() => {
-    upstream.put([
-      aServer('io.acme/good'),
-      ...Array.from({ length: COUNT }, (_, index) =>
-        aServer(`io.acme/s${index}`, '1.0.0', { description: 5 }),
-      ),
-    ]);
-    for (let index = 0; index < COUNT; index++)
-      cluster.put('MCPServer', `tools/s${index}`, { ...exported('s'), 'registry-url': 'nowhere' });
-    service.source('upstream', { kind: 'api', settings: { endpoint: upstream.url } });
-    service.source('cluster', { kind: 'kubernetes' });
-  });
-  service.runs();
-
   it('list the first 500 skipped entries and count the rest, like any other source', async () => {
     for (const source of ['upstream', 'cluster'])
       await within(20_000, async () => {

@@ -4,7 +4,7 @@ import { aService } from '../support/service.js';
 import { StatementTap } from '../support/statement-tap.js';
 import { anUpstreamRegistry } from '../support/upstream-registry.js';
 
-const COUNT = 3_000;
+const COUNT = 2_100;
 /** Limits the time for which the driver blocks the event loop, because it parses a result synchronously. */
 const MAX_ROWS = 2_000;
 

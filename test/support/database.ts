@@ -43,14 +43,19 @@ export async function aDatabase(options: { migrated?: boolean } = {}): Promise<T
   );
   await admin.query(`select pg_advisory_unlock(1)`);
   const client = await connect(name);
+  // One at a time: pg will refuse a query while another one runs.
+  let last: Promise<unknown> = Promise.resolve();
   return {
     host,
     port,
     user,
     database: name,
     connection: { host, port: pooler ?? port, user, database: name },
-    query: async <T extends object>(sql: string, values: unknown[] = []) =>
-      (await client.query<T>(sql, values)).rows,
+    query: async <T extends object>(sql: string, values: unknown[] = []) => {
+      const result = last.then(() => client.query<T>(sql, values));
+      last = result.catch(() => undefined);
+      return (await result).rows;
+    },
     drop: async () => {
       await client.end();
       await admin.query(`drop database ${name} with (force)`);
