@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { EntityManager } from 'typeorm';
+import { Any, type EntityManager } from 'typeorm';
 import { type OrderedRows, readFirst } from '../database/bulk.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { batches } from '../limits/batches.js';
 import { pauseIfDue } from '../limits/time-slice.js';
-import { Block } from './admission.entity.js';
+import { AdmissionItem, Block } from './admission.entity.js';
 import type { Members } from '../members/members.responses.js';
 import { type BlockMatch, type BlockRule, CompiledBlock, matchingBlocks } from './block-rule.js';
 import type { HoldReason } from './hold-reason.js';
@@ -76,11 +76,16 @@ export async function blockReasons(
   if (blocks.length === 0) return found;
   const readsDocuments = blocks.some((block) => block.readsDocuments);
   for await (const batch of batches(itemIds, readsDocuments ? DOCUMENTS_PER_READ : ITEMS_PER_READ)) {
-    const rows = await manager.query<CheckedItem[]>(
-      `select i.id, i.type, i.name, i.version, i.digest, ${readsDocuments ? 'i.document, t.members' : 'null as document, null as members'}
-       from admission_item i left join content_tree t on t.digest = i.content_tree where i.id = any($1::uuid[])`,
-      [batch],
-    );
+    const rows = await manager
+      .createQueryBuilder(AdmissionItem, 'item')
+      .leftJoin('content_tree', 'tree', 'tree.digest = item.contentTree')
+      .select(['item.id as id', 'item.type as type', 'item.name as name'])
+      .addSelect('item.version', 'version')
+      .addSelect('item.digest', 'digest')
+      .addSelect(readsDocuments ? 'item.document' : 'null', 'document')
+      .addSelect(readsDocuments ? 'tree.members' : 'null', 'members')
+      .where({ id: Any(batch) })
+      .getRawMany<CheckedItem>();
     for (const row of rows) {
       await pauseIfDue();
       const matches = matchingBlocks(blocks, { ...row, document: () => row.document ?? '{}' });

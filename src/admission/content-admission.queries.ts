@@ -111,7 +111,7 @@ export class ContentAdmission {
     if ('itemId' in target) {
       const { itemId } = target;
       await manager.update(AdmissionItem, { id: itemId }, { contentTree: Buffer.from(tree, 'hex') });
-      await manager.query(`delete from content_fetch where item_id = $1`, [itemId]);
+      await manager.delete('content_fetch', { itemId });
       return this.judgeItem(manager, itemId);
     }
     const { versionId } = target;
@@ -125,7 +125,7 @@ export class ContentAdmission {
       [versionId, tree],
     );
     if (added.length === 0) throw new ApiError('content_exists');
-    await noteContent(manager, 'v.id = $1', versionId);
+    await noteContent(manager, { versionId });
     return this.judgeVersions(manager, [versionId], rules);
   }
 
@@ -137,19 +137,29 @@ export class ContentAdmission {
   async judgeTree(manager: EntityManager, tree: string): Promise<void> {
     await limitLockWaits(manager, PATIENCE);
     await enterAdmission(manager);
-    const versions = `select v.id, e.source_id from version_content c join entry_version v on v.id = c.version_id
-      join entry e on e.id = v.entry_id where c.tree = decode($1, 'hex')`;
-    const items = `select id, source_id from admission_item where content_tree = decode($1, 'hex') and status = 'held'`;
     await manager.query(
-      `select from source where id in (select source_id from (${versions}) v union select source_id from (${items}) i)
-       order by id for no key update`,
+      `select from source where id in (
+         select e.source_id from version_content c join entry_version v on v.id = c.version_id
+           join entry e on e.id = v.entry_id where c.tree = decode($1, 'hex')
+         union select source_id from admission_item where content_tree = decode($1, 'hex') and status = 'held'
+       ) order by id for no key update`,
       [tree],
     );
-    await noteContent(manager, `c.tree = decode($1, 'hex')`, tree);
-    const idsOf = async (select: string) =>
-      (await manager.query<{ id: string }[]>(select, [tree])).map(({ id }) => id);
-    await this.sweep.rejudge(manager, await idsOf(items));
-    await this.judgeVersions(manager, await idsOf(versions), 'blocks');
+    await noteContent(manager, { tree });
+    const items = await manager.find(AdmissionItem, {
+      select: { id: true },
+      where: { contentTree: Buffer.from(tree, 'hex'), status: 'held' },
+    });
+    const versions = await manager.findBy<{ versionId: string; tree: string }>('version_content', { tree });
+    await this.sweep.rejudge(
+      manager,
+      items.map(({ id }) => id),
+    );
+    await this.judgeVersions(
+      manager,
+      versions.map(({ versionId }) => versionId),
+      'blocks',
+    );
   }
 
   private async judgeVersions(
@@ -229,13 +239,20 @@ async function sourceOfTarget(manager: EntityManager, target: ContentTarget): Pr
 }
 
 /** Responses that list content are cached by revision, and searches compare the members of content. */
-async function noteContent(manager: EntityManager, condition: string, value: string): Promise<void> {
-  const sources = await manager.query<{ id: number; entryIds: string[] }[]>(
-    `select e.source_id as id, array_agg(distinct e.id) as "entryIds"
-     from version_content c join entry_version v on v.id = c.version_id join entry e on e.id = v.entry_id
-     where ${condition} group by e.source_id order by e.source_id`,
-    [value],
-  );
+async function noteContent(
+  manager: EntityManager,
+  of: { readonly versionId: string } | { readonly tree: string },
+): Promise<void> {
+  const sources = await manager
+    .createQueryBuilder('version_content', 'content')
+    .innerJoin('content.version', 'version')
+    .innerJoin('version.entry', 'entry')
+    .select('entry.sourceId', 'id')
+    .addSelect('array_agg(distinct entry.id)', 'entryIds')
+    .where(of)
+    .groupBy('entry.sourceId')
+    .orderBy('entry.sourceId')
+    .getRawMany<{ id: number; entryIds: string[] }>();
   for (const { id, entryIds } of sources) await noteChanged(manager, id, entryIds);
 }
 

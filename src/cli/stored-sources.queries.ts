@@ -52,7 +52,7 @@ export function readServerVersion(connection: DatabaseConfig): Promise<number> {
 
 async function connected<T>(
   connection: DatabaseConfig,
-  read: (dataSource: DataSource) => Promise<T>,
+  read: (dataSource: DataSource) => T | Promise<T>,
 ): Promise<T> {
   const dataSource = createDataSource({ ...connection, poolMax: 1 }, [], () => undefined);
   await dataSource.initialize();

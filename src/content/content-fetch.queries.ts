@@ -1,9 +1,10 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, IsNull, LessThan, Not } from 'typeorm';
 import type { ContentTarget } from '../admission/content-admission.queries.js';
 import type { ReviewRule } from '../admission/review-rules.js';
 import type { Claims } from '../claims/claims.js';
 import type { VersionName } from '../documents/entry-types.js';
 import { MEMBERS_VERSION } from '../members/members.js';
+import { ContentBlob, ContentFetch, ContentTree } from './content.entity.js';
 
 /** A version whose content this replica is fetching. */
 export interface Fetch {
@@ -97,16 +98,18 @@ export async function readContentFigures(manager: EntityManager): Promise<{
   /** Age of the oldest pending version in seconds. */
   readonly oldest: number;
 }> {
-  const [figures] = await manager.query<
-    { stored: number; outdated: number; pending: number; failed: number; oldest: number }[]
-  >(
-    `select (select coalesce(sum(bytes), 0)::float8 from content_blob) as stored,
-       (select count(*)::int from content_tree where members_version < $1) as outdated,
-       count(*) filter (where error is null)::int as pending, count(error)::int as failed,
-       coalesce(extract(epoch from now() - min(queued_at) filter (where error is null)), 0)::float8 as oldest
-     from content_fetch where fetch_at is not null`,
-    [MEMBERS_VERSION],
-  );
+  const stored = await manager.sum(ContentBlob, 'bytes');
+  const outdated = await manager.countBy(ContentTree, { membersVersion: LessThan(MEMBERS_VERSION) });
+  const figures = await manager
+    .createQueryBuilder(ContentFetch, 'queued')
+    .select('count(*) filter (where queued.error is null)::int', 'pending')
+    .addSelect('count(queued.error)::int', 'failed')
+    .addSelect(
+      'coalesce(extract(epoch from now() - min(queued.queuedAt) filter (where queued.error is null)), 0)::float8',
+      'oldest',
+    )
+    .where({ fetchAt: Not(IsNull()) })
+    .getRawOne<{ pending: number; failed: number; oldest: number }>();
   if (!figures) throw new Error('PostgreSQL returned no figures');
-  return figures;
+  return { stored: stored ?? 0, outdated, ...figures };
 }

@@ -34,8 +34,7 @@ const EMBEDDED_POOL = 10;
 const SHARED_POOL = 2;
 
 /** @throws DatabaseStartError when the server is older than the oldest supported version. */
-export function checkServerVersion(versionNumber: number, where: Where): void {
-  const major = Math.floor(versionNumber / 10_000);
+export function checkServerVersion(major: number, where: Where): void {
   if (major < MIN_MAJOR)
     throw new DatabaseStartError(
       `The database ${databaseAddress(where)} is PostgreSQL ${major}: this server needs ${MIN_MAJOR} or newer`,
@@ -248,7 +247,7 @@ function connector(entities: MixedList<Function | string | EntitySchema>, openin
       const dataSource = createDataSource(connection, entities, (error) => logBroken(log, error), server);
       try {
         await dataSource.initialize();
-        checkServerVersion(await serverVersion(dataSource), connection);
+        checkServerVersion(serverVersion(dataSource), connection);
         return dataSource;
       } catch (error) {
         if (dataSource.isInitialized) await dataSource.destroy();
@@ -283,12 +282,9 @@ async function whileUnreachable<T>(
     }
 }
 
-/** Returns the version of PostgreSQL as a number, such as 160004. */
-export async function serverVersion(dataSource: DataSource): Promise<number> {
-  const [server] = await dataSource.query<{ version: string }[]>(
-    `select current_setting('server_version_num') as version`,
-  );
-  return Number(server?.version);
+/** Returns the major version of PostgreSQL, which TypeORM reads when it connects. */
+export function serverVersion({ driver }: DataSource): number {
+  return Number.parseInt(driver.version ?? '', 10);
 }
 
 // A failed connection to a host name with several addresses throws an AggregateError that has no message.

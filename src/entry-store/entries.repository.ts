@@ -11,12 +11,7 @@ import type { Status } from '../documents/statuses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import type { Members } from '../members/members.responses.js';
-import {
-  type ContentAnswer,
-  contentStates,
-  membersOfVersion,
-  queueContent,
-} from './entry-content.queries.js';
+import { type ContentAnswer, contentStates, queueContent } from './entry-content.queries.js';
 import { NEWEST_IN_BATCH, writeStatusInDocuments } from './entry-documents.queries.js';
 import { PartitionLimit } from './entry-limits.queries.js';
 import {
@@ -100,8 +95,14 @@ export class EntriesRepository {
   }
 
   /** Returns the members of a version; none if it has no content. */
-  membersOf({ id }: VersionSummary): Promise<{ readonly members?: Members }> {
-    return membersOfVersion(this.entries.manager, id);
+  async membersOf({ id: versionId }: VersionSummary): Promise<{ readonly members?: Members }> {
+    const found = await this.entries.manager
+      .createQueryBuilder('version_content', 'content')
+      .innerJoin('content.list', 'tree')
+      .select('tree.members', 'members')
+      .where({ versionId })
+      .getRawOne<{ members: Members }>();
+    return found ?? {};
   }
 
   /**

@@ -4,7 +4,6 @@ import { columnArrays } from '../database/bulk.js';
 import { jsonMember } from '../database/sql-expressions.js';
 import { isBareType, type VersionName } from '../documents/entry-types.js';
 import { batches } from '../limits/batches.js';
-import type { Members } from '../members/members.responses.js';
 import { EntryVersion } from './entry.entity.js';
 
 const BATCH = 1_000;
@@ -161,16 +160,4 @@ export async function contentStates(
     .where('v.id = any(:versionIds)', { versionIds, mayFetch })
     .getRawMany<{ id: string; content: ContentAnswer }>();
   return new Map(rows.map(({ id, content }) => [id, content]));
-}
-
-/** Returns the members of a version; none if it has no content. */
-export async function membersOfVersion(
-  manager: EntityManager,
-  id: string,
-): Promise<{ readonly members?: Members }> {
-  const [found] = await manager.query<{ members: Members }[]>(
-    `select t.members from version_content c join content_tree t on t.digest = c.tree where c.version_id = $1`,
-    [id],
-  );
-  return found ?? {};
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { DataSource, type EntityManager, Repository } from 'typeorm';
+import { Any, DataSource, type EntityManager, Repository } from 'typeorm';
 import type { Claims } from '../claims/claims.js';
 import type { AdmissionConfig, Origin } from '../config/config.js';
 import { BULK_WRITERS, lockBulkWrite, waitForLocks } from '../database/locks.js';
@@ -165,9 +165,15 @@ export class SourceLeases {
    * returns to its previous state.
    */
   async release(owners: readonly string[]): Promise<void> {
-    await this.dataSource.query(`update source_sync set ${RELEASED} where lease_owner = any($1::uuid[])`, [
-      owners,
-    ]);
+    await this.states.update(
+      { leaseOwner: Any(owners) },
+      {
+        leaseOwner: null,
+        leaseUntil: null,
+        attempts: () => ATTEMPTS_BEFORE_RUN,
+        status: () => STATUS_BEFORE_RUN,
+      },
+    );
   }
 
   /**
@@ -182,7 +188,9 @@ export class SourceLeases {
        ), writers as materialized (
          ${BULK_WRITERS} and exists (select from state)
        ), released as (
-         update source_sync y set ${RELEASED}, next_run_at = now() from source s
+         update source_sync y set lease_owner = null, lease_until = null, attempts = ${ATTEMPTS_BEFORE_RUN},
+           status = ${STATUS_BEFORE_RUN}, next_run_at = now()
+         from source s
          where exists (select from writers) and y.source_id = $1 and s.id = y.source_id
            and y.lease_owner is not null and s.interval_ms is not null
        )
@@ -234,10 +242,9 @@ export class SourceLeases {
   }
 }
 
-/** SQL: ends a lease and the run that held it, as if the run had not begun. */
-const RELEASED = `lease_owner = null, lease_until = null,
-  attempts = case when status = 'syncing' then greatest(attempts - 1, 0) else attempts end,
-  status = case
+/** SQL: the attempts and the status of a source, as if its unfinished run had not begun. */
+const ATTEMPTS_BEFORE_RUN = `case when status = 'syncing' then greatest(attempts - 1, 0) else attempts end`;
+const STATUS_BEFORE_RUN = `case
     when status <> 'syncing' then status
     when error is not null then 'failed'
     when last_success_at is null then 'pending'
