@@ -85,9 +85,9 @@ export class RefusalsAndReads implements OnApplicationShutdown {
       return;
     }
     this.queue.push({ event, happenedAt: performance.now(), isKept, callerKey, bytes });
+    const begin = () => setTimeout(() => this.tick(), FLUSH_INTERVAL_MS);
     // A batch contains events from many requests, so it belongs to no trace.
-    if (!this.hasEnded)
-      this.timer ??= tracing.outside(() => setTimeout(() => this.tick(), FLUSH_INTERVAL_MS));
+    if (!this.hasEnded) this.timer ??= tracing ? tracing.outside(begin) : begin();
   }
 
   /** Writes the queued events, and drops any that remain after STOP_TIMEOUT_MS. */

@@ -9,7 +9,7 @@ import {
   type ProcessLimits,
 } from './git-process.js';
 import { FetchError } from '../outbound/fetch-error.js';
-import { tracing } from '../telemetry/tracing.js';
+import { inSpan } from '../telemetry/tracing.js';
 import { SSH_COMMAND } from './git-connection.js';
 import { withoutBeginning } from './git-failures.js';
 
@@ -84,7 +84,7 @@ interface GitCall extends Pick<GitOptions, 'directory' | 'path' | 'signal' | 'li
 export function runGit(args: readonly string[], call: GitCall): Promise<GitResult> {
   // The span name must have few distinct values and no secrets, so it contains only the subcommand.
   const command = args.find((argument) => /^[a-z-]+$/.test(argument) && !argument.startsWith('-')) ?? '';
-  return tracing.inSpan(`git ${command}`.trim(), {}, () => run(args, call));
+  return inSpan(`git ${command}`.trim(), {}, () => run(args, call));
 }
 
 async function run(args: readonly string[], call: GitCall): Promise<GitResult> {

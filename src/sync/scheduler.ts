@@ -9,7 +9,7 @@ import {
   SYNC_LEASE,
   type WaitingSources,
 } from '../sources/source-leases.queries.js';
-import { tracing } from '../telemetry/tracing.js';
+import { inSpan } from '../telemetry/tracing.js';
 import { type RunOutcome, SyncMetrics } from './sync-metrics.js';
 import { SyncRun } from './sync-run.js';
 import { SyncQueries } from './sync.queries.js';
@@ -160,7 +160,7 @@ export class SyncScheduler extends Polling {
 
   private traced({ name, kind }: LeasedSource, run: () => Promise<RunOutcome>): Promise<RunOutcome> {
     const attributes = { 'registry.source.name': name, 'registry.source.kind': kind };
-    return tracing.inSpan(
+    return inSpan(
       `sync ${kind}`,
       attributes,
       async (add) => {

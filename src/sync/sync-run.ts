@@ -19,7 +19,7 @@ import { setInheritedClaims } from '../sources/inherited-claims.queries.js';
 import { retryInMs } from '../sources/retry.js';
 import { type LeasedSource, SourceLeases } from '../sources/source-leases.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
-import { tracing } from '../telemetry/tracing.js';
+import { inSpan } from '../telemetry/tracing.js';
 import type { FetchState } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { type FormatContent, FormatError } from './formats/source-content.js';
@@ -111,7 +111,7 @@ export class SyncRun {
     const rules = rulesDigest(source, this.limits, this.content);
     const before = previousState(source, rules);
     try {
-      const read = await tracing.inSpan('fetch', {}, () => readSource(this, source, before, signal, memory));
+      const read = await inSpan('fetch', {}, () => readSource(this, source, before, signal, memory));
       const { kept } = read;
       const fetchState = { rules: kept?.isFull ? CONTENT_FULL : rules, state: read.state };
       if (read.kind === 'unchanged') {
@@ -126,7 +126,7 @@ export class SyncRun {
       if (gone === null)
         await checkNotEmpty(source, content, () => countLiveEntries(this.dataSource.manager, source.id));
       const written = { content, gone, fetchState, format, kept };
-      return await tracing.inSpan('write', { 'registry.sync.entries': content.entries.length }, () =>
+      return await inSpan('write', { 'registry.sync.entries': content.entries.length }, () =>
         this.write(owner, source, written, started),
       );
     } catch (error) {

@@ -80,7 +80,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
     mixin: () => {
-      const traceId = tracing.traceId();
+      const traceId = tracing?.traceId();
       return traceId === undefined ? {} : { traceId };
     },
   };

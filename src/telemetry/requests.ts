@@ -120,10 +120,10 @@ export function requestLog(
     const began = performance.now();
     const id = idFor(request);
     const { method } = request;
-    const traceId = tracing.traceId();
+    const traceId = tracing?.traceId();
     request.id = id;
     if (traceId !== undefined) request.traceId = traceId;
-    request.inTrace = tracing.capture();
+    request.inTrace = tracing?.capture();
     response.setHeader('X-Request-Id', id);
     metrics.began();
     response.once('close', () => {

@@ -3,8 +3,8 @@ type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface Tracing {
   traceId(): string | undefined;
-  /** Captures the current context; the returned function runs work in it. Returns undefined without tracing. */
-  capture(): ((work: () => void) => void) | undefined;
+  /** Captures the current context; the returned function runs work in it. */
+  capture(): (work: () => void) => void;
   outside<T>(work: () => T): T;
   /** Runs work in a child span, or in the root span of a new trace. */
   inSpan<T>(
@@ -15,27 +15,14 @@ export interface Tracing {
   ): Promise<T>;
 }
 
-const OFF: Tracing = {
-  traceId: () => undefined,
-  capture: () => undefined,
-  outside: (work) => work(),
-  inSpan: (_name, _attributes, work) => work(() => undefined),
-};
-
-let current = OFF;
-
-/**
- * Tracing for the rest of the server. A no-op until `useTracing` is called, so OpenTelemetry is loaded only if
- * configured.
- */
-export const tracing: Tracing = {
-  traceId: () => current.traceId(),
-  capture: () => current.capture(),
-  outside: (work) => current.outside(work),
-  inSpan: (name, attributes, work, options) => current.inSpan(name, attributes, work, options),
-};
+/** Undefined unless tracing is configured: OpenTelemetry is not loaded then. */
+export let tracing: Tracing | undefined;
 
 /** Called once at startup, because instrumentation applies to the whole process. */
 export function useTracing(started: Tracing): void {
-  current = started;
+  tracing = started;
 }
+
+/** Works like `Tracing.inSpan`; without tracing, only runs the work. */
+export const inSpan: Tracing['inSpan'] = (name, attributes, work, options) =>
+  tracing ? tracing.inSpan(name, attributes, work, options) : work(() => undefined);
