@@ -30,9 +30,8 @@ import { VisibilityModule } from '../visibility/visibility.module.js';
 import { WebUiModule } from '../web-ui/web-ui.module.js';
 import { WebhooksModule } from '../webhooks/webhooks.module.js';
 import { AppliedSettings } from './applied-settings.js';
-import { BodyInterceptor } from './body.interceptor.js';
+import { CapacityInterceptor } from './capacity.interceptor.js';
 import { ClaimsInterceptor } from './claims.interceptor.js';
-import { ConcurrencyInterceptor } from './concurrency.interceptor.js';
 import { ConfiguredRegistries } from './configured-registries.js';
 import { ConfiguredResources } from './configured-resources.js';
 import { ConfiguredSources } from './configured-sources.js';
@@ -85,8 +84,7 @@ export class AppModule {
         { provide: APP_GUARD, useClass: RolesGuard },
         { provide: APP_GUARD, useClass: ReadOnlyGuard },
         { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
-        { provide: APP_INTERCEPTOR, useClass: BodyInterceptor },
-        { provide: APP_INTERCEPTOR, useClass: ConcurrencyInterceptor },
+        { provide: APP_INTERCEPTOR, useClass: CapacityInterceptor },
         { provide: APP_PIPE, useClass: RequestValidationPipe },
       ],
     };

@@ -1,24 +1,10 @@
-import { promisify } from 'node:util';
-import {
-  applyDecorators,
-  type CallHandler,
-  createParamDecorator,
-  type ExecutionContext,
-  type NestInterceptor,
-  type Type,
-  UseInterceptors,
-} from '@nestjs/common';
+import { applyDecorators, createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { ApiBody, type ApiBodyOptions, ApiConsumes } from '@nestjs/swagger';
-import express, { type Request, type Response } from 'express';
-import type { Observable } from 'rxjs';
-import { ApiError } from './errors.js';
-import { parseBody } from './json-body.js';
+import type { Request } from 'express';
 
 /** Large enough for a 1 MiB document and its envelope. Also limits compressed bodies after inflating. */
 const MAX_BODY_BYTES = 1_200 * 1_024;
-/** Larger bodies are parsed in a worker thread. */
-const LARGE_BODY_BYTES = 64 * 1_024;
 
 /** The part of a body that is a document: the member with the name of its type, or the whole body. */
 export type DocumentIn = 'member' | 'body';
@@ -34,7 +20,7 @@ export interface BodyOptions {
   readonly document?: DocumentIn | undefined;
 }
 
-/** Passes the options of a body to the BodyInterceptor. */
+/** Passes the options of a body to the CapacityInterceptor. */
 export const HasBody = Reflector.createDecorator<BodyOptions>();
 
 /** Marks a route whose service reads the body as a stream, and acquires a permit for its change afterwards. */
@@ -42,19 +28,6 @@ export const StreamsBody = Reflector.createDecorator();
 
 export interface RequestWithBody extends Request {
   rawBody?: Buffer;
-}
-
-/** Parses the body that the BodyInterceptor received. Route interceptors run after global interceptors. */
-class BodyParserInterceptor implements NestInterceptor {
-  constructor(private readonly isOptional: boolean) {}
-
-  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const request = context.switchToHttp().getRequest<RequestWithBody>();
-    // A worker thread has parsed a large body.
-    if (request.rawBody) request.body = parseBody(request.rawBody);
-    if (this.isOptional) request.body ??= {};
-    return next.handle();
-  }
 }
 
 /** Errors of a route that takes JSON. */
@@ -93,7 +66,6 @@ export function TakesBody(body: RouteBody): MethodDecorator {
   const { maxBytes = MAX_BODY_BYTES, isOptional = false, document, ...documentation } = body;
   return applyDecorators(
     HasBody({ maxBytes, isOptional, document }),
-    UseInterceptors(new BodyParserInterceptor(isOptional)),
     ApiBody({ ...documentation, required: !isOptional } as ApiBodyOptions),
   );
 }
@@ -117,57 +89,3 @@ export const UnvalidatedBody = createParamDecorator((_: unknown, context: Execut
   const { body, rawBody } = context.switchToHttp().getRequest<RequestWithBody>();
   return new SentJson(body, rawBody);
 });
-
-interface BodyLimits extends Pick<BodyOptions, 'maxBytes' | 'bytesOf'> {
-  readonly mayInflate: boolean;
-}
-
-/** Returns an upper bound for the body's size in memory, in bytes, based on the headers. */
-export function bodyBytes({ headers }: Request, { maxBytes }: Pick<BodyLimits, 'maxBytes'>): number {
-  const declared = Number(headers['content-length'] ?? maxBytes);
-  return headers['content-encoding'] === undefined ? Math.min(declared, maxBytes) : maxBytes;
-}
-
-/**
- * Reads the request's body, if any, into `rawBody`.
- *
- * @throws ApiError 415 unless the body is JSON in UTF-8, or of the type `bytesOf`; also the errors of Express's parser: 413, 400, 415.
- */
-export async function receiveBody(
-  request: RequestWithBody,
-  response: Response,
-  limits: BodyLimits,
-): Promise<void> {
-  if (!hasBody(request)) return;
-  const { bytesOf } = limits;
-  // RFC 8259 §8.1: JSON must be encoded in UTF-8.
-  const isAccepted =
-    bytesOf === undefined
-      ? request.is('application/json') !== false && /^utf-8$/i.test(charsetOf(request))
-      : request.is(bytesOf) !== false;
-  if (!isAccepted) throw new ApiError('unsupported_media_type');
-  const read = express.raw({ type: () => true, limit: limits.maxBytes, inflate: limits.mayInflate });
-  await promisify(read)(request, response);
-  const bytes: unknown = request.body;
-  request.body = undefined;
-  if (Buffer.isBuffer(bytes) && bytes.length > 0) request.rawBody = bytes;
-}
-
-/** Returns the received body if it is so large that parsing and checking it would delay other requests. */
-export function largeBodyOf({ rawBody }: RequestWithBody): Buffer | undefined {
-  return rawBody && rawBody.length > LARGE_BODY_BYTES ? rawBody : undefined;
-}
-
-/** Frees the body's memory early: the request itself stays in memory until its response has been sent. */
-export function discardBody(request: RequestWithBody): void {
-  request.body = undefined;
-  delete request.rawBody;
-}
-
-function charsetOf({ headers }: Request): string {
-  return /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
-}
-
-function hasBody({ headers }: Request): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-}
