@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import { AdmissionModule } from '../admission/admission.module.js';
-import { AuditFilter, AuditGuard } from '../audit/audit.filter.js';
+import { AuditFilter, ReadsInterceptor } from '../audit/audit.filter.js';
 import { AuditModule } from '../audit/audit.module.js';
 import { AuthGuard } from '../auth/auth.guard.js';
 import { AuthModule } from '../auth/auth.module.js';
@@ -79,10 +79,10 @@ export class AppModule {
         Reload,
         OpenRegistries,
         { provide: APP_FILTER, useClass: AuditFilter },
-        { provide: APP_GUARD, useClass: AuditGuard },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_GUARD, useClass: RolesGuard },
         { provide: APP_GUARD, useClass: ReadOnlyGuard },
+        ...(config.audit.reads ? [{ provide: APP_INTERCEPTOR, useClass: ReadsInterceptor }] : []),
         { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
         { provide: APP_INTERCEPTOR, useClass: CapacityInterceptor },
         { provide: APP_PIPE, useClass: RequestValidationPipe },

@@ -1,14 +1,16 @@
 import {
   type ArgumentsHost,
-  type CanActivate,
+  type CallHandler,
   Catch,
   type ExecutionContext,
   Inject,
   Injectable,
+  type NestInterceptor,
 } from '@nestjs/common';
 import type { ConfigType } from '@nestjs/config';
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
+import type { Observable } from 'rxjs';
 import { callerKeyOf } from '../auth/caller.js';
 import {
   type AuditDeclaration,
@@ -25,13 +27,13 @@ import { auditConfig } from '../config/slices.js';
 import { isEntryType } from '../documents/entry-types.js';
 import { ErrorFilter } from '../http/error.filter.js';
 import { type ApiError, type ErrorCode, refusalStep } from '../http/errors.js';
-import { Client, clientIn, requestContextOf } from '../http/request-context.js';
+import { Client, requestContextOf } from '../http/request-context.js';
 import { withoutKeys } from '../validation/redaction.js';
 import { actorOf, type AuditEvent, type AuditTarget, boundedScope, boundedTarget } from './audit-event.js';
 import { RefusalsAndReads } from './refusals-and-reads.js';
 
 /** The route's declarations that the audit trail needs. */
-export interface DeclaredRoute {
+interface DeclaredRoute {
   readonly audited: AuditDeclaration | undefined;
   readonly loads: Loads | undefined;
 }
@@ -80,67 +82,52 @@ function patternOf({ route }: Request): string {
   return typeof path === 'string' ? path : '';
 }
 
+function declarationsOf(reflector: Reflector, { handler }: LoadedRequest): DeclaredRoute | undefined {
+  return handler && { audited: reflector.get(AuditedAs, handler), loads: reflector.get(LoadsOf, handler) };
+}
+
 /**
- * Records a read of a registry after the response, even if the client received only part of it (reference/audit,
- * `audit.reads`). AuditFilter records refused requests.
+ * Records each read of a registry after the response, even if the client received only part of it (reference/audit).
+ * Provided if `audit.reads` is set. AuditFilter records refused requests.
  */
-function recordRead(
-  context: ExecutionContext,
-  request: LoadedRequest,
-  route: DeclaredRoute,
-  { recorder, policy }: { readonly recorder: RefusalsAndReads; readonly policy: AccessPolicy },
-): void {
-  const action = route.audited?.action;
-  if (action === undefined || !READ_ACTIONS.includes(action)) return;
-  const response = context.switchToHttp().getResponse<Response>();
-  const client = clientIn(context);
-  response.once('close', () => {
-    const { caller, entered } = request;
-    if (!caller || !response.headersSent || response.statusCode >= 400) return;
-    recorder.record(
-      {
-        action,
-        outcome: 'allowed',
-        actor: actorOf(caller, policy.rolesOf(caller)),
-        target: boundedTarget(targetOf(request, route)),
-        context: requestContextOf(request),
-        scope: entered?.claims ? boundedScope('manageRegistries', [entered.claims]) : null,
-      },
-      { callerKey: callerKeyOf(caller, client), isKept: true },
-    );
-  });
-}
-
-/** A request that matched a route. */
-interface RoutedRequest extends LoadedRequest {
-  /** Looks up the route's declarations; called only when an event is recorded. */
-  declaredRoute?: () => DeclaredRoute;
-}
-
-/** The first guard. It admits every request, and prepares the recording of refusals and reads. */
 @Injectable()
-export class AuditGuard implements CanActivate {
+export class ReadsInterceptor implements NestInterceptor {
   constructor(
     private readonly reflector: Reflector,
     private readonly recorder: RefusalsAndReads,
     private readonly policy: AccessPolicy,
-    @Inject(auditConfig.KEY) private readonly audit: ConfigType<typeof auditConfig>,
   ) {}
 
-  canActivate(context: ExecutionContext): boolean {
-    const request = context.switchToHttp().getRequest<RoutedRequest>();
-    request.declaredRoute = () => this.declarationsOf(context);
-    if (this.audit.reads)
-      recordRead(context, request, this.declarationsOf(context), {
-        recorder: this.recorder,
-        policy: this.policy,
-      });
-    return true;
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<LoadedRequest>();
+    const response = http.getResponse<Response>();
+    const route = declarationsOf(this.reflector, request);
+    const action = route?.audited?.action;
+    if (action !== undefined && READ_ACTIONS.includes(action))
+      response.once('close', () => this.record(action, request, response, route));
+    return next.handle();
   }
 
-  private declarationsOf(context: ExecutionContext): DeclaredRoute {
-    const route = context.getHandler();
-    return { audited: this.reflector.get(AuditedAs, route), loads: this.reflector.get(LoadsOf, route) };
+  private record(
+    action: AuditEvent['action'],
+    request: LoadedRequest,
+    response: Response,
+    route: DeclaredRoute | undefined,
+  ): void {
+    const { caller, entered } = request;
+    if (!caller || !response.headersSent || response.statusCode >= 400) return;
+    this.recorder.record(
+      {
+        action,
+        outcome: 'allowed',
+        actor: actorOf(caller, this.policy.rolesOf(caller)),
+        target: boundedTarget(targetOf(request, route)),
+        context: requestContextOf(request),
+        scope: entered?.claims ? boundedScope('manageRegistries', [entered.claims]) : null,
+      },
+      { callerKey: callerKeyOf(caller, new Client(request, response)), isKept: true },
+    );
   }
 }
 
@@ -169,6 +156,7 @@ const MANAGERS = {
 @Injectable()
 export class AuditFilter extends ErrorFilter {
   constructor(
+    private readonly reflector: Reflector,
     private readonly recorder: RefusalsAndReads,
     private readonly policy: AccessPolicy,
     @Inject(auditConfig.KEY) private readonly audit: ConfigType<typeof auditConfig>,
@@ -178,13 +166,13 @@ export class AuditFilter extends ErrorFilter {
 
   override catch(thrown: unknown, host: ArgumentsHost): ApiError | undefined {
     const error = super.catch(thrown, host);
-    if (error) this.record(error, host.switchToHttp().getRequest<Request>());
+    if (error) this.record(error, host.switchToHttp().getRequest<LoadedRequest>());
     return error;
   }
 
-  private record(error: ApiError, request: Request): void {
-    const { declaredRoute, caller, res } = request as RoutedRequest;
-    const route = declaredRoute?.();
+  private record(error: ApiError, request: LoadedRequest): void {
+    const { caller, res } = request;
+    const route = declarationsOf(this.reflector, request);
     const isKept = this.isRecorded(error, route);
     if (isKept === null) return;
     const step = refusalStep(error.code) ?? error.code;
@@ -197,7 +185,7 @@ export class AuditFilter extends ErrorFilter {
       target: boundedTarget(shownTarget(targetOf(request, route), error)),
       token: error.token,
       context: requestContextOf(request),
-      scope: scopeOf(error, request as RoutedRequest, route),
+      scope: scopeOf(error, request, route),
     };
     const client = new Client(request, res as NonNullable<typeof res>);
     this.recorder.record(event, {
@@ -236,7 +224,7 @@ function shownTarget(target: AuditTarget, { code, refusedClaims }: ApiError): Au
 /** Managers see a refusal if they cover the claims of the refused resource or of the entered registry. */
 function scopeOf(
   { code, refusedClaims }: ApiError,
-  { entered }: RoutedRequest,
+  { entered }: LoadedRequest,
   route: DeclaredRoute | undefined,
 ): AuditEvent['scope'] {
   const claims: Claims | undefined = refusedClaims ?? entered?.claims;

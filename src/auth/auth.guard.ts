@@ -244,7 +244,7 @@ export abstract class CallersWithoutToken {
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-/** Global guard that identifies the caller and puts it on the request. Skips public routes. */
+/** The first guard. Identifies the caller and puts it on the request, except on public routes. */
 @Injectable()
 export class AuthGuard implements CanActivate {
   constructor(
@@ -255,8 +255,9 @@ export class AuthGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const route = context.getHandler();
-    if (this.reflector.get(RouteAccessOf, route) === 'public') return true;
     const request = context.switchToHttp().getRequest<AuthenticatedRequest>();
+    request.handler = route;
+    if (this.reflector.get(RouteAccessOf, route) === 'public') return true;
     const isRead =
       this.reflector.get(LoadsOf, route) === 'view' &&
       (READS.has(request.method) || this.reflector.get(WritesNothingOf, route)?.(request) === true);

@@ -42,6 +42,8 @@ export const ROLES = ['superAdmin', 'manageSources', 'manageRegistries', 'manage
 export type Role = (typeof ROLES)[number];
 
 export interface AuthenticatedRequest extends Request {
+  /** The handler of the route; set even if the caller is refused. */
+  handler?: ReturnType<ExecutionContext['getHandler']>;
   caller?: Caller;
 }
 
