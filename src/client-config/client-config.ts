@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { stringify } from 'smol-toml';
-import { member } from '../json/json-values.js';
+import { member, textMember } from '../json/json-values.js';
 import { smallestWithin } from '../limits/smallest-within.js';
 import { pauseIfDue } from '../limits/time-slice.js';
 import { type ClientFormat, type ClientName, type ConfigForm, FORMATS, type ServerEntry } from './clients.js';
@@ -13,7 +13,7 @@ import {
   startedConnections,
 } from './plugin-server.js';
 import { ServerWriter } from './server-writer.js';
-import { Inexpressible, type Omission, type OmissionReason, TextLimit, textMember } from './template.js';
+import { Inexpressible, type Omission, type OmissionReason, TextLimit } from './template.js';
 
 const SYNTAXES = {
   json: { extension: 'json', mediaType: 'application/json; charset=utf-8' },

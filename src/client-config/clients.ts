@@ -1,4 +1,4 @@
-import { elements } from '../json/json-values.js';
+import { elements, textMember } from '../json/json-values.js';
 import type { ServerConnection, NamedTemplate, RemoteConnection } from './connections.js';
 import type { PluginServer } from './plugin-server.js';
 import {
@@ -9,7 +9,7 @@ import {
   shortKey,
   type TextRules,
 } from './server-writer.js';
-import { Inexpressible, isOpen, type Template, textMember, withInputsAs } from './template.js';
+import { Inexpressible, isOpen, type Template, withInputsAs } from './template.js';
 
 /** An allow-list entry for GitHub Copilot or Claude Code. */
 export type AllowedServer = { readonly serverUrl: string } | { readonly serverCommand: readonly string[] };

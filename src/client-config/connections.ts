@@ -1,5 +1,5 @@
 import { fullFormats } from 'ajv-formats/dist/formats.js';
-import { elements, isObject, member } from '../json/json-values.js';
+import { elements, isObject, member, textMember } from '../json/json-values.js';
 import { isReadByLaunchers, type Launcher, RUNTIME_FLAGS } from './launcher-inputs.js';
 import {
   fill,
@@ -8,7 +8,6 @@ import {
   type Template,
   templateOf,
   type TextLimit,
-  textMember,
   textOf,
   withInputsAs,
 } from './template.js';

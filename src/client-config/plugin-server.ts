@@ -1,7 +1,7 @@
-import { isObject, member } from '../json/json-values.js';
+import { isObject, member, textMember } from '../json/json-values.js';
 import { checkEnvironmentNames, connectionsOf, isPackageOf, type ServerConnection } from './connections.js';
 import { type Launcher, RUNTIME_FLAGS } from './launcher-inputs.js';
-import { Inexpressible, TextLimit, textMember } from './template.js';
+import { Inexpressible, TextLimit } from './template.js';
 
 /** A server that a plugin starts, as one of its files configures it. */
 export interface PluginServer {

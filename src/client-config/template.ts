@@ -1,4 +1,4 @@
-import { elements, member } from '../json/json-values.js';
+import { elements, member, textMember } from '../json/json-values.js';
 
 /** Why a server has no entry in a client's configuration. Codes are stable; sentences may change. */
 export const OMISSIONS = {
@@ -134,11 +134,6 @@ export function textOf(template: Template): string {
 /** Returns the template as text, with this replacement for each input. */
 export function withInputsAs(template: Template, replacement: string): string {
   return template.map((part) => (typeof part === 'string' ? part : replacement)).join('');
-}
-
-export function textMember(value: unknown, key: string): string | undefined {
-  const text = member(value, key);
-  return typeof text === 'string' ? text : undefined;
 }
 
 function withoutVariables(input: unknown, name: string, limit: TextLimit): Template {

@@ -13,9 +13,17 @@ import { type Audited, AuditTrail, type ChangeEvent, type Requester } from '../a
 import type { Caller } from '../auth/caller.js';
 import { AccessPolicy, type Recorder } from '../authz/access-policy.js';
 import { type Claims, shownForm } from '../claims/claims.js';
+import type { LimitsConfig } from '../config/config.js';
 import { contentConfig } from '../config/slices.js';
 import { lockEntry } from '../database/locks.js';
-import { ENTRY_TYPE_NAMES, type EntryName, isEntryType } from '../documents/entry-types.js';
+import { checkDocument, formatProblem, withinPublisherLimit } from '../documents/document-check.js';
+import {
+  ENTRY_TYPE_NAMES,
+  type EntryName,
+  type IncomingVersion,
+  isEntryType,
+} from '../documents/entry-types.js';
+import { type EntryType, type Status, statusesOf } from '../documents/statuses.js';
 import {
   changingVersions,
   claimsEvents,
@@ -31,25 +39,34 @@ import { findPublished } from '../entry-store/entry-rows.queries.js';
 import type { Entry, EntryVersion, VersionSummary } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
+import { refuseLostDigits } from '../http/json-body.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
+import { invalidBody } from '../http/validation.pipe.js';
 import { shareManaged } from '../sources/sources.repository.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { isStorable } from '../validation/storable-text.js';
-import type { PublishBody, StatusBody } from './entries.dto.js';
+import { below, issue } from '../validation/value-checks.js';
+import { type PublishBody, type StatusBody, typesIn } from './entries.dto.js';
 import {
   ADMIN_ANSWERS,
   describeEntry,
   describeVersion,
   type PublicationAnswers,
 } from './entries.responses.js';
-import { type PublishRequest, readPublishRequest, readStatusRequest } from './publish-request.js';
 import { PublishRules } from './publish-rules.js';
 
 /** An entry as it appears in a path; the type has not been checked. */
 export interface EntryPath {
   readonly type: string;
   readonly name: string;
+}
+
+/** A version to publish that passed all checks that need no database. */
+interface PublishRequest {
+  readonly version: IncomingVersion;
+  /** `{}` if the request has no claims. */
+  readonly claims: Claims;
 }
 
 /** The outcome of a publication or change: made, or held for review (reference/admission). */
@@ -381,6 +398,46 @@ export class EntriesService {
     if (version !== undefined && entry.versions.length === 0) throw new ApiError('version_not_found');
     return entry;
   }
+}
+
+/**
+ * Reads the body of a publish request: `{ server | skill, claims? }` (reference/publishing).
+ *
+ * @param raw the unparsed body, to detect numbers that lost digits in parsing.
+ * @param limits.publisherMeta the maximum size of the publisher's block.
+ * @throws ApiError 400 `invalid_body`, or `invalid_document` with one sentence per problem in the details.
+ */
+function readPublishRequest(
+  body: PublishBody,
+  raw: Buffer | undefined,
+  { publisherMeta }: Pick<LimitsConfig, 'publisherMeta'>,
+): PublishRequest {
+  refuseLostDigits(raw);
+  const [type] = typesIn(body);
+  if (type === undefined) throw new Error('A body without a document passed validation');
+  const { claims = {} } = body;
+  const { problems, version } = withinPublisherLimit(checkDocument(type, body[type]), publisherMeta);
+  if (version) return { version, claims };
+  const details = problems.map(
+    (problem) =>
+      `${type}${problem.path === '' || problem.path.startsWith('[') ? ' ' : '.'}${formatProblem(problem)}`,
+  );
+  throw new ApiError('invalid_document', `The ${type} is not valid: ${details.join('; ')}`, details);
+}
+
+/**
+ * Reads `{ status, statusMessage? }`.
+ *
+ * @throws ApiError 400 `invalid_body`.
+ */
+function readStatusRequest(
+  type: EntryType,
+  { status, statusMessage }: StatusBody,
+): { readonly status: Status; readonly message: string | null } {
+  const statuses = statusesOf(type);
+  const known = statuses.find((one) => one === status);
+  if (!known) throw invalidBody(below(['status'], issue(`must be one of ${statuses.join(', ')}`)));
+  return { status: known, message: statusMessage ?? null };
 }
 
 function entryNameOf({ type, name }: EntryPath): EntryName {

@@ -1,7 +1,6 @@
 import { ClientConfig, OMITTED, type ServerVersion } from '../client-config/client-config.js';
 import { CLIENTS, type ClientName } from '../client-config/clients.js';
 import { runsInToolHive } from '../client-config/connections.js';
-import { textMember } from '../client-config/template.js';
 import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';
 import {
   type Document,
@@ -9,7 +8,7 @@ import {
   type EntryName,
   type IncomingVersion,
 } from '../documents/entry-types.js';
-import { elements, isObject, member } from '../json/json-values.js';
+import { elements, isObject, member, textMember } from '../json/json-values.js';
 import { serverTokens } from '../members/members.js';
 import { toStorable } from '../validation/storable-text.js';
 import { parseTimestamp } from '../validation/value-checks.js';

@@ -8,6 +8,12 @@ export function member(value: unknown, key: string): unknown {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
+/** Returns an own member of an object if it is a text. */
+export function textMember(value: unknown, key: string): string | undefined {
+  const text = member(value, key);
+  return typeof text === 'string' ? text : undefined;
+}
+
 /** Returns the elements of a list; an empty list for any other value. */
 export function elements(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
