@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
-import type { AuditTarget } from '../audit/audit-event.js';
+import type { AuditTarget, Publisher } from '../audit/audit-event.js';
 import type { ChangeEvent } from '../audit/audit-trail.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, equalClaims, givenForm } from '../claims/claims.js';
@@ -16,15 +16,13 @@ import { NEWEST_IN_BATCH, writeStatusInDocuments } from './entry-documents.queri
 import { PartitionLimit } from './entry-limits.queries.js';
 import {
   deleteEmptyEntries,
-  insertEntry,
-  insertVersion,
-  type NewEntry,
-  type NewVersion,
   noteChanged,
   type PublishedEntry,
   settleVersions,
 } from './entry-rows.queries.js';
-import { Entry, EntryVersion, type VersionSummary } from './entry.entity.js';
+import { summaryOf } from './entry-summary.js';
+import { Entry, EntryVersion, versionColumns, type VersionSummary } from './entry.entity.js';
+import { precedes } from './latest-version.queries.js';
 
 /**
  * Entries of the managed source. Writing methods run in the caller's transaction, which must hold the entry's lock
@@ -120,17 +118,47 @@ export class EntriesRepository {
       'id' in ofEntry
         ? [ofEntry.id, ofEntry.latest]
         : [await this.addEntry(manager, version.incoming, ofEntry), null];
-    const added = await insertVersion(manager, entryId, version, latest);
+    const added = await this.addVersion(manager, entryId, version, latest);
     await queueContent(manager, sourceId, [version.incoming]);
     await noteChanged(manager, sourceId, [entryId]);
     return added;
   }
 
-  private async addEntry(manager: EntityManager, name: EntryName, entry: NewEntry): Promise<string> {
-    const { id: claimSetId } = await this.claimSets.findOrCreate(manager, entry.claims);
-    const id = await insertEntry(manager, name, entry, claimSetId);
-    await this.limit.check(manager, entry.sourceId, claimSetId);
-    return id;
+  private async addEntry(
+    manager: EntityManager,
+    { type, name }: EntryName,
+    { sourceId, claims }: NewEntry,
+  ): Promise<string> {
+    const { id: claimSetId } = await this.claimSets.findOrCreate(manager, claims);
+    const entry = manager.create(Entry, { sourceId, type, name, claimSetId, givenClaims: givenForm(claims) });
+    await manager.insert(Entry, entry);
+    await this.limit.check(manager, sourceId, claimSetId);
+    return entry.id;
+  }
+
+  /** @param latest the current latest version; null for a new entry. */
+  private async addVersion(
+    manager: EntityManager,
+    entryId: string,
+    { incoming, publishedBy, now }: NewVersion,
+    latest: PublishedEntry['latest'] | null,
+  ): Promise<EntryVersion> {
+    const columns = versionColumns(incoming, now);
+    const isLatest = latest === null || precedes(columns, latest);
+    if (isLatest && latest !== null)
+      await manager.update(EntryVersion, { entryId, isLatest: true }, { isLatest: false });
+    const document = incoming.document.toString();
+    const summary = isLatest ? summaryOf({ ...incoming, document }) : null;
+    const version = manager.create(EntryVersion, {
+      ...columns,
+      entryId,
+      document,
+      publishedBy,
+      isLatest,
+      summary,
+    });
+    await manager.insert(EntryVersion, version);
+    return version;
   }
 
   /** Removes a version; removing the last one removes the entry. */
@@ -177,6 +205,20 @@ export class EntriesRepository {
       .execute();
     await settleVersions(manager, sourceId, [id]);
   }
+}
+
+/** An entry to insert. */
+interface NewEntry {
+  readonly sourceId: number;
+  /** The claims as given. */
+  readonly claims: Claims;
+}
+
+/** A version to insert, with the values that the database does not know. */
+interface NewVersion {
+  readonly incoming: IncomingVersion;
+  readonly publishedBy: Publisher | null;
+  readonly now: Date;
 }
 
 /** The status to set. */

@@ -1,14 +1,12 @@
 import { Any, type EntityManager, In, Raw } from 'typeorm';
-import type { Publisher } from '../audit/audit-event.js';
-import { asGiven, type Claims, givenForm } from '../claims/claims.js';
+import { asGiven, type Claims } from '../claims/claims.js';
 import { columnArrays } from '../database/bulk.js';
-import type { EntryName, EntryType, IncomingVersion, VersionName } from '../documents/entry-types.js';
+import type { EntryName, EntryType, VersionName } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import { type EntrySize, SIZE_OF_ENTRY } from './entry-limits.queries.js';
-import { summaryOf } from './entry-summary.js';
-import { Entry, EntryVersion, RemovedEntry, versionColumns } from './entry.entity.js';
-import { electLatest, precedes } from './latest-version.queries.js';
+import { EntryVersion, RemovedEntry } from './entry.entity.js';
+import { electLatest } from './latest-version.queries.js';
 
 /** A published entry, with what publishing another version requires. */
 export interface PublishedEntry {
@@ -60,65 +58,6 @@ export async function findPublished(
     size: { versions, bytes },
     latest: { status, versionKey },
   };
-}
-
-/** An entry to insert. */
-export interface NewEntry {
-  readonly sourceId: number;
-  /** The claims as given. */
-  readonly claims: Claims;
-}
-
-/**
- * Inserts an entry and returns its id.
- *
- * @param claimSetId must be locked.
- */
-export async function insertEntry(
-  manager: EntityManager,
-  { type, name }: EntryName,
-  { sourceId, claims }: NewEntry,
-  claimSetId: number,
-): Promise<string> {
-  const entry = manager.create(Entry, { sourceId, type, name, claimSetId, givenClaims: givenForm(claims) });
-  await manager.insert(Entry, entry);
-  return entry.id;
-}
-
-/** A version to insert, with the values that the database does not know. */
-export interface NewVersion {
-  readonly incoming: IncomingVersion;
-  readonly publishedBy: Publisher | null;
-  readonly now: Date;
-}
-
-/**
- * Inserts a version that the entry does not have yet. The caller has locked the name.
- *
- * @param latest the current latest version; null for a new entry.
- */
-export async function insertVersion(
-  manager: EntityManager,
-  entryId: string,
-  { incoming, publishedBy, now }: NewVersion,
-  latest: PublishedEntry['latest'] | null,
-): Promise<EntryVersion> {
-  const columns = versionColumns(incoming, now);
-  const isLatest = latest === null || precedes(columns, latest);
-  if (isLatest && latest !== null)
-    await manager.update(EntryVersion, { entryId, isLatest: true }, { isLatest: false });
-  const document = incoming.document.toString();
-  const summary = isLatest ? summaryOf({ ...incoming, document }) : null;
-  const version = manager.create(EntryVersion, {
-    ...columns,
-    entryId,
-    document,
-    publishedBy,
-    isLatest,
-    summary,
-  });
-  await manager.insert(EntryVersion, version);
-  return version;
 }
 
 /**
