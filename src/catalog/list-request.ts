@@ -134,9 +134,12 @@ function listRequest(type: EntryType, query: PageQuery, filter: ListFilter): Lis
   return { filter: state.filter, limit: limit ?? state.limit, after: state.after };
 }
 
+const HAS_SHOWN_STATUS = isOneOf('v.status', SHOWN_STATUSES);
+const HAS_SHOWN_STATUS_OR_DELETED = isOneOf('v.status', SHOWN_STATUSES_WITH_DELETED);
+
 /** SQL: whether consumers see versions with the status of `v` (reference/catalog). */
 export function hasShownStatus(includeDeleted = false): string {
-  return isOneOf('v.status', includeDeleted ? SHOWN_STATUSES_WITH_DELETED : SHOWN_STATUSES);
+  return includeDeleted ? HAS_SHOWN_STATUS_OR_DELETED : HAS_SHOWN_STATUS;
 }
 
 /** SQL: whether the version `v` passes the part of the filter that does not depend on its entry. */
