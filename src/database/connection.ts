@@ -66,8 +66,8 @@ const APPLY_SETTINGS = `select set_config(name, value, false) from (
   select 'search_path', format('%I, %s', min(n.nspname), current_setting('search_path'))
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relname = 'schema_migration' and c.relkind = 'r' having count(*) = 1
-) needed (name, value) join pg_settings s using (name)
-where s.setting <> value and ${ON_PRIMARY}`;
+) needed (name, value)
+where current_setting(name, true) <> value and ${ON_PRIMARY}`;
 
 /**
  * Fails on a standby, so that the pool closes the connection. The pool awaits the result before it hands out the
