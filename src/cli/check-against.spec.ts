@@ -388,7 +388,7 @@ function referenceOf(witness: ComparedCaller): ReferenceCaller {
 const ownClaims = ({ config }: World) => config.sources.some(({ kind }) => kind === 'managed');
 
 describe('somebody gains or loses access exactly if check --against reports it (reference/explain)', () => {
-  const PAIRS = inSoak(500, 40);
+  const PAIRS = inSoak(500, 20);
   const CALLERS = 25;
   it.each([1, 2, 3, 4])('for pairs of configurations, seed %i', (seed) => {
     const draw = new Draw(new Random(seed));

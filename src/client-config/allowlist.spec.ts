@@ -306,7 +306,7 @@ const documents = (namespace: string, ways = 4) =>
       { maxLength: 4 },
     )
     .map((all) => all.map((one, at) => ({ name: `${namespace}/s${at}`, version: '1.0.0', ...one })));
-const RUNS = inSoak(10_000, 40);
+const RUNS = inSoak(10_000, 15);
 
 describe.each(CLIENTS)('each entry for %s', (client) => {
   it('is valid, and each list allows or omits it, even if something is denied', () => {

@@ -129,7 +129,7 @@ describe('a published document', () => {
         for (const problem of problems) expect(problem.message).not.toBe('');
         if (version) expect(parsed(version.document.toString())).toEqual(given);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 });

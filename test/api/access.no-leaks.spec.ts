@@ -35,6 +35,7 @@ describe.each([
   { policy: {} },
   { policy: { arrayValues: 'any', unlabeled: 'deny', registryListing: 'readers' } },
 ])('hidden resources, policy $policy', ({ policy }) => {
+  const isDefault = Object.keys(policy).length === 0;
   const service = aService({ mode: 'full', policy })
     .source('hidden', {
       claims: { org: 'contoso' },
@@ -65,6 +66,8 @@ describe.each([
     answerTo(service.port, service.issuer.sign(ACME_ADMIN), { method, path, headers, body });
 
   describe.each(['config', 'api'])('with origin %s', (origin) => {
+    // Preconditions do not depend on the policy, and nobody may change resources of the configuration.
+    const tags = origin === 'api' && isDefault ? [{}, ...TAGS] : [{}, TAGS[0]];
     beforeAll(async () => {
       for (const table of ['source', 'registry'])
         await service.database.query(`update ${table} set origin = $1 where name in ('hidden', 'secret')`, [
@@ -83,7 +86,7 @@ describe.each([
     ] as const)('respond to every verb as if the %s did not exist', async (noun, base, names) => {
       const before = await everything();
       for (const { method, tail } of [...READS, ...WRITES])
-        for (const headers of [{}, ...TAGS]) {
+        for (const headers of tags) {
           const [hidden, missing] = [
             await asked(method, `${base}/${names[0]}${tail}`, headers),
             await asked(method, `${base}/${names[1]}${tail}`, headers),
@@ -112,7 +115,7 @@ describe.each([
         { no: 1 },
         {},
       ])
-        for (const headers of [{}, ...TAGS]) {
+        for (const headers of tags) {
           const reply = await service.as(ACME_ADMIN).put(path, body, headers);
           expectRefused(reply, 404, `${noun}_not_found`);
           answers.add(reply.text.replace(/"requestId":"[^"]+"/, ''));

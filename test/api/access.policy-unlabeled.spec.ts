@@ -10,21 +10,27 @@ import { expectOneClaimApart } from '../support/claims-pairs.js';
 const admin = { org: 'acme', role: 'admin' };
 const superAdmin = { org: 'acme', role: 'super-admin' };
 
-describe.each([
+const folder = aFolder();
+const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
+const aSource = { file, syncPolicy: { interval: '1h' } };
+const POLICIES = [
   { open: false, policy: { unlabeled: 'deny' } },
   { open: true, policy: {} },
-])('sources and registries without claims, policy $policy', ({ open, policy }) => {
-  const folder = aFolder();
-  const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
-  const aSource = { file, syncPolicy: { interval: '1h' } };
-  const service = aService({ mode: 'full', policy })
+].map(({ open, policy }) => ({
+  open,
+  policy,
+  service: aService({ mode: 'full', policy })
     .source('plain', { servers: [aServer('io.acme/plain')] })
     .source('labelled', { claims: { org: 'acme' }, servers: [aServer('io.acme/labelled')] })
+    .source('published', { kind: 'managed' })
     .registry('plain', { sources: ['labelled', 'plain'] })
     .registry('labelled', { sources: ['labelled', 'plain'], claims: { org: 'acme' } })
+    .registry('main', { sources: ['published'] })
     .configuration({ adminFileRoot: folder.path })
-    .runs();
+    .runs(),
+}));
 
+describe.each(POLICIES)('sources and registries without claims, policy $policy', ({ open, service }) => {
   beforeAll(async () => {
     for (const name of ['changed', 'labelled-later', 'doomed', 'doomed-by-super']) {
       await service.as(SUPER_ADMIN).put(`/v1/sources/${name}`, aSource);
@@ -157,14 +163,7 @@ describe.each([
 
 const writer = { org: 'acme', role: 'writer' };
 
-describe.each([
-  { open: false, policy: { unlabeled: 'deny' } },
-  { open: true, policy: {} },
-])('published entries without claims, policy $policy', ({ open, policy }) => {
-  const service = aService({ mode: 'full', policy })
-    .source('published', { kind: 'managed' })
-    .registry('main', { sources: ['published'] })
-    .runs();
+describe.each(POLICIES)('published entries without claims, policy $policy', ({ open, service }) => {
   const callers = [
     { who: 'a publisher', caller: writer, passes: open },
     { who: 'a super-admin', caller: superAdmin, passes: true },

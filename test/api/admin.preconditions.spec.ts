@@ -5,15 +5,16 @@ import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
 
+const folder = aFolder();
+const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
+const service = aService({ mode: 'full' })
+  .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
+  .registry('tools', { sources: ['tools'], claims: { org: 'acme' } })
+  .configuration({ adminFileRoot: folder.path })
+  .runs();
+
 describe.each([{ noun: 'sources' }, { noun: 'registries' }])('a conditional PUT of $noun', ({ noun }) => {
-  const folder = aFolder();
-  const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const good = noun === 'sources' ? { file, syncPolicy: { interval: '1h' } } : { sources: ['tools'] };
-  const service = aService({ mode: 'full' })
-    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/a')] })
-    .registry('tools', { sources: ['tools'], claims: { org: 'acme' } })
-    .configuration({ adminFileRoot: folder.path })
-    .runs();
   const admin = () => service.as(ACME_ADMIN);
   const path = (name: string) => `/v1/${noun}/${name}`;
   const relabelled = { ...good, claims: { org: 'acme' } };

@@ -5,17 +5,18 @@ import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
 
+const folder = aFolder();
+const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
+const service = aService({ mode: 'full' })
+  .source('open', { servers: [aServer('io.acme/open')] })
+  .registry('open', { sources: ['open'] })
+  .configuration({ adminFileRoot: folder.path })
+  .runs();
+
 describe.each([{ noun: 'sources' }, { noun: 'registries' }])(
   'concurrent PUTs of one of the $noun',
   ({ noun }) => {
-    const folder = aFolder();
-    const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
     const good = noun === 'sources' ? { file, syncPolicy: { interval: '1h' } } : { sources: ['open'] };
-    const service = aService({ mode: 'full' })
-      .source('open', { servers: [aServer('io.acme/open')] })
-      .registry('open', { sources: ['open'] })
-      .configuration({ adminFileRoot: folder.path })
-      .runs();
     const admin = () => service.as(ACME_ADMIN);
     const path = (name: string) => `/v1/${noun}/${name}`;
 

@@ -15,18 +15,19 @@ function namesIn(reply: Reply, noun: string): string[] {
   return (reply.json as Record<string, { name: string }[]>)[noun]?.map(({ name }) => name) ?? [];
 }
 
+const folder = aFolder();
+const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
+const service = aService({ mode: 'full' })
+  .source('plain', { servers: [aServer('io.acme/plain')] })
+  .registry('plain', { sources: ['plain'] })
+  .configuration({ adminFileRoot: folder.path })
+  .runs();
+
 describe.each([
   { noun: 'sources', notFound: '404 source_not_found' },
   { noun: 'registries', notFound: '404 registry_not_found' },
 ])('claims scope the admin API of $noun', ({ noun, notFound }) => {
-  const folder = aFolder();
-  const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
   const settings = noun === 'sources' ? { file, syncPolicy: { interval: '1h' } } : { sources: ['plain'] };
-  const service = aService({ mode: 'full' })
-    .source('plain', { servers: [aServer('io.acme/plain')] })
-    .registry('plain', { sources: ['plain'] })
-    .configuration({ adminFileRoot: folder.path })
-    .runs();
   const rows = SELECTED_PAIRS.map((pair, row) => ({
     ...pair,
     row,

@@ -83,7 +83,7 @@ describe('Kubernetes service account tokens', () => {
       'is at a private address, which is not allowed here',
     ],
   ])('get 503 provider_unavailable and a log line when %s', async (_, changed, reason) => {
-    await service.restart((here) =>
+    await service.reload((here) =>
       here.auth({ providers: (starting) => asInTheExample(starting, changed(starting)) }),
     );
     expectRefused(await me({}), 503, 'provider_unavailable');
@@ -93,7 +93,7 @@ describe('Kubernetes service account tokens', () => {
   it('get 503 while the token file is missing, and are accepted once it exists', async () => {
     const file = service.write('short-lived', mounted);
     rmSync(file);
-    await service.restart((here) =>
+    await service.reload((here) =>
       here.auth({ providers: (starting) => asInTheExample(starting, { authTokenFile: file }) }),
     );
     expectRefused(await me({}), 503, 'provider_unavailable');

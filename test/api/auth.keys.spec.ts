@@ -145,9 +145,9 @@ describe('a flood of tokens', () => {
     return statuses;
   };
 
-  it('with 200 unknown kids causes at most two fetches', async () => {
+  it('with 100 unknown kids causes at most two fetches', async () => {
     const { privateKey: key } = attacker.key('own');
-    const statuses = await flood(200, (n) =>
+    const statuses = await flood(100, (n) =>
       attacker.raw({ header: { alg: 'ES256', kid: `unknown-${n}` }, payload: issuer.claims(), key }),
     );
     expect(statuses).toEqual(new Set([401]));

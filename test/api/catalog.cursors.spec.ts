@@ -8,25 +8,50 @@ import { aService } from '../support/service.js';
 
 const FILLER = 'x'.repeat(10_000);
 
-describe('a cursor of a list of large documents', () => {
-  const _meta = { 'io.modelcontextprotocol.registry/publisher-provided': { filler: FILLER } };
-  const service = aService()
-    .source('main', {
-      servers: ['alpha', 'beta'].map((name) => aServer(`io.acme/${name}`, '1.0.0', { _meta })),
-      skills: ['alpha', 'beta'].map((name) => aSkill(`io.acme/${name}`, '1.0.0', { _meta })),
-    })
-    .registry('main', { sources: ['main'] })
-    .runs();
+const _meta = { 'io.modelcontextprotocol.registry/publisher-provided': { filler: FILLER } };
+const remotes = [
+  {
+    type: 'streamable-http',
+    url: 'https://mcp.acme.example',
+    headers: [{ name: 'X-Long', description: 'x'.repeat(110_000) }],
+  },
+];
+const longest = { name: 'X-Long', description: 'x'.repeat(1_000_000) };
+const versions = Array.from({ length: 12 }, (_, index) => `1.0.${index}`);
+const names = Array.from({ length: 21 }, (_, index) => `io.acme/n${index + 10}`);
+const SMALL = ['alpha', 'beta', 'gamma'].map((name) => `io.acme/${name}`);
 
+const service = aService()
+  .source('large', {
+    servers: ['alpha', 'beta'].map((name) => aServer(`io.acme/${name}`, '1.0.0', { _meta })),
+    skills: ['alpha', 'beta'].map((name) => aSkill(`io.acme/${name}`, '1.0.0', { _meta })),
+  })
+  .source('long', { servers: names.map((name) => aServer(name, '1.0.0', { remotes })) })
+  .source('longer', {
+    servers: [
+      ...versions.map((version) => aServer('io.acme/many', version, { remotes })),
+      aServer('io.acme/longest', '1.0.0', { remotes: [{ ...remotes[0], headers: [longest] }] }),
+    ],
+  })
+  .source('small', {
+    servers: SMALL.map((name) => aServer(name)),
+    skills: SMALL.map((name) => aSkill(name)),
+  })
+  .registry('large', { sources: ['large'] })
+  .registry('long', { sources: ['long', 'longer'] })
+  .registry('main', { sources: ['small'] })
+  .runs();
+
+describe('a cursor of a list of large documents', () => {
   it.each(['servers', 'x/dev.toolhive/skills'])('is accepted by %s', async (list) => {
-    const path = `/registry/main/v0.1/${list}?limit=1`;
+    const path = `/registry/large/v0.1/${list}?limit=1`;
     const cursor = cursorIn(await service.get(path)) ?? '';
     expect(cursor).toMatch(/^[\w-]+$/);
     expect((await service.get(`${path}&cursor=${cursor}`)).status).toBe(200);
   });
 
   it('contains the position and no documents', async () => {
-    const cursor = cursorIn(await service.get('/registry/main/v0.1/servers?limit=1')) ?? '';
+    const cursor = cursorIn(await service.get('/registry/large/v0.1/servers?limit=1')) ?? '';
     const text = Buffer.from(cursor, 'base64url').toString('latin1');
     expect(text).toContain('io.acme/alpha');
     expect(text).not.toContain('xxx');
@@ -38,39 +63,18 @@ describe('a cursor of a list of large documents', () => {
     ['2025-02-30T00:00:00.000Z', '400 invalid_cursor'],
   ])('made by the client with the time %s returns %s', async (updatedSince, outcome) => {
     const state = { filter: { updatedSince }, limit: 1, after: { name: 'a', key: 'a' } };
-    const path = `/registry/main/v0.1/servers?cursor=${encodeCursor('servers', state)}`;
+    const path = `/registry/large/v0.1/servers?cursor=${encodeCursor('servers', state)}`;
     expect(outcomeOf(await service.get(path))).toBe(outcome);
   });
 });
 
 describe('a page of more than 1 MiB of documents', () => {
-  const remotes = [
-    {
-      type: 'streamable-http',
-      url: 'https://mcp.acme.example',
-      headers: [{ name: 'X-Long', description: 'x'.repeat(110_000) }],
-    },
-  ];
-  const longest = { name: 'X-Long', description: 'x'.repeat(1_000_000) };
-  const versions = Array.from({ length: 12 }, (_, index) => `1.0.${index}`);
-  const names = Array.from({ length: 21 }, (_, index) => `io.acme/n${index + 10}`);
-  const service = aService()
-    .source('main', { servers: names.map((name) => aServer(name, '1.0.0', { remotes })) })
-    .source('more', {
-      servers: [
-        ...versions.map((version) => aServer('io.acme/many', version, { remotes })),
-        aServer('io.acme/longest', '1.0.0', { remotes: [{ ...remotes[0], headers: [longest] }] }),
-      ],
-    })
-    .registry('main', { sources: ['main', 'more'] })
-    .runs();
+  const list = listAt('server', 'long');
 
   it('ends early and continues with nextCursor', async () => {
     const shown: string[][] = [];
     for (let cursor = ''; ;) {
-      const page = await service.get(
-        `${listAt('server')}?limit=100&search=io.acme/n${cursor && `&cursor=${cursor}`}`,
-      );
+      const page = await service.get(`${list}?limit=100&search=io.acme/n${cursor && `&cursor=${cursor}`}`);
       expect(page.bytes.length).toBeLessThan(1.1 * 1024 * 1024);
       shown.push(serversIn(page));
       const next = cursorIn(page);
@@ -85,12 +89,10 @@ describe('a page of more than 1 MiB of documents', () => {
     const shown: string[] = [];
     const pages: number[] = [];
     for (let cursor = ''; ;) {
-      const page = await service.get(
-        `${listAt('server')}/io.acme%2Fmany/versions${cursor && `?cursor=${cursor}`}`,
-      );
-      const versions = versionsIn(page);
-      shown.push(...versions);
-      pages.push(versions.length);
+      const page = await service.get(`${list}/io.acme%2Fmany/versions${cursor && `?cursor=${cursor}`}`);
+      const found = versionsIn(page);
+      shown.push(...found);
+      pages.push(found.length);
       const next = cursorIn(page);
       if (next === undefined) break;
       cursor = next;
@@ -100,27 +102,18 @@ describe('a page of more than 1 MiB of documents', () => {
   });
 
   it('returns 400 for the cursor of another name', async () => {
-    const page = await service.get(`${listAt('server')}/io.acme%2Fmany/versions`);
-    const path = `${listAt('server')}/io.acme%2Fn10/versions?cursor=${cursorIn(page)}`;
+    const page = await service.get(`${list}/io.acme%2Fmany/versions`);
+    const path = `${list}/io.acme%2Fn10/versions?cursor=${cursorIn(page)}`;
     expect(outcomeOf(await service.get(path))).toBe('400 invalid_cursor');
   });
 
   it('contains at least one document of any size', async () => {
-    const page = await service.get(`${listAt('server')}?search=longest`);
+    const page = await service.get(`${list}?search=longest`);
     expect(serversIn(page)).toEqual(['io.acme/longest']);
   });
 });
 
 describe('a cursor made by the client', () => {
-  const names = ['alpha', 'beta', 'gamma'].map((name) => `io.acme/${name}`);
-  const service = aService()
-    .source('main', {
-      servers: names.map((name) => aServer(name)),
-      skills: names.map((name) => aSkill(name)),
-    })
-    .registry('main', { sources: ['main'] })
-    .runs();
-
   describe.each(TYPES)('for the list of %ss', (type) => {
     const other: Type = type === 'server' ? 'skill' : 'server';
     const continueFrom = (cursor: string) => service.get(`${listAt(type)}?cursor=${cursor}`);

@@ -5,7 +5,7 @@ import { aServer, aSkill } from '../support/documents.js';
 import { addManaged } from '../support/managed-entries.js';
 import { cursorIn, versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
-import { CLAIMS_PAIRS, expectOneClaimApart } from '../support/claims-pairs.js';
+import { expectOneClaimApart, SELECTED_PAIRS } from '../support/claims-pairs.js';
 
 const LIST = '/registry/acme/v0.1/servers';
 const SKILLS = '/registry/acme/v0.1/x/dev.toolhive/skills';
@@ -180,7 +180,7 @@ describe('entries without claims', () => {
 });
 
 describe('the claims of a published entry', () => {
-  const rows = CLAIMS_PAIRS.map((pair, row) => ({ ...pair, name: `io.acme/pair-${row}` }));
+  const rows = SELECTED_PAIRS.map((pair, row) => ({ ...pair, name: `io.acme/pair-${row}` }));
   const service = aService({ mode: 'full' })
     .source('managed', { kind: 'managed', claims: { org: 'nobody has this' } })
     .registry('acme', { sources: ['managed'] })

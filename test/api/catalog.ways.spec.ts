@@ -15,8 +15,9 @@ import { createDataSource } from '../../dist/database/open-database.js';
 import { DATABASE_EPOCH, SnapshotCheck, ViewSql } from '../../dist/visibility/freshness.queries.js';
 import { type VisibleSource, visibleSource } from '../../dist/visibility/view.js';
 import { aDatabase, type TestDatabase } from '../support/database.js';
+import { inSoak } from '../support/soak.js';
 
-const STATES = 40;
+const STATES = inSoak(400, 25);
 const SOURCES = 3;
 const CLAIM_SETS = 3;
 

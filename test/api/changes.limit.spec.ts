@@ -7,7 +7,7 @@ import { expectRefused } from '../support/matchers.js';
 import { aName, aPublication, entryAt } from '../support/publishing.js';
 import { aService } from '../support/service.js';
 
-const LIMIT = 3;
+const LIMIT = 2;
 const CLAIMS = { org: 'acme', team: 'platform' };
 
 // A minute may end during a test.

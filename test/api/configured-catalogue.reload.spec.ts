@@ -202,8 +202,6 @@ describe('reload of the configuration', () => {
 
   it('records changed roles at the start, once', async () => {
     const before = (await applied()).length;
-    await service.restart();
-    expect(await applied()).toHaveLength(before);
     await service.restart((edited) => edited.auth({ roles: { manageRegistries: [{ role: 'other' }] } }));
     await service.restart();
     const [event, ...earlier] = await applied();

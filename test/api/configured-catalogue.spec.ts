@@ -30,7 +30,7 @@ describe('changes to the configuration file between starts', () => {
   beforeEach(async () => {
     await service.database.query(`delete from registry where origin = 'api'`);
     await service.database.query(`delete from source where origin = 'api'`);
-    await service.restart((described) =>
+    await service.reload((described) =>
       described
         .withoutRegistry('main')
         .withoutRegistry('side')

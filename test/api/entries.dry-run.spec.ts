@@ -20,6 +20,11 @@ import {
 const CLAIMS = { org: 'acme', team: 'platform' };
 const ADMIN = { ...ACME_WRITER, ...SUPER_ADMIN };
 
+const RESERVING = {
+  kind: 'managed',
+  settings: { names: [{ include: ['com.other/*'], claims: { org: 'other' } }] },
+} as const;
+
 interface PublishRequest {
   what: string;
   held: Document;
@@ -46,6 +51,7 @@ const REQUESTS: readonly PublishRequest[] = [
   { what: 'claims beyond the token', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, { org: 'x' }), answer: oauth('400 claims_not_subset') },
   { what: 'no claims', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n), answer: oauth('400 claims_required') },
   { what: 'malformed claims', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, { org: 1 }), answer: always('400 invalid_body') },
+  { what: 'a reserved name', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n.replace('io.acme', 'com.other'), CLAIMS), answer: oauth('400 name_reserved') },
   { what: 'a range for a version', held: ACME_WRITER, body: (t, _, n) => aPublication(t, n, CLAIMS, '^1.0.0'), answer: always('400 invalid_document') },
   { what: 'an unknown key', held: ACME_WRITER, body: (t, _, n) => ({ ...aPublication(t, n, CLAIMS), dryRun: true }), answer: always('400 invalid_body') },
   { what: 'no JSON', held: ACME_WRITER, body: () => '{', answer: always('400 malformed_json') },
@@ -53,11 +59,21 @@ const REQUESTS: readonly PublishRequest[] = [
   { what: 'no role', held: ACME_PLATFORM, body: (t, _, n) => aPublication(t, n, CLAIMS), answer: { ...always('ok'), full: '403 role_required' } },
 ]; // oxfmt-ignore
 
+/** In full mode all, in the others the first one with each response in them. */
+const requestsIn = (mode: Mode) =>
+  mode === 'full'
+    ? REQUESTS
+    : REQUESTS.filter(
+        ({ answer }, index) => index === REQUESTS.findIndex((other) => other.answer[mode] === answer[mode]),
+      );
+
+const full = aPublishingService('full').source('published', RESERVING).runs();
+
 describe.each(MODES)('in %s mode', (mode) => {
-  const service = aPublishingService(mode).runs();
+  const service = mode === 'full' ? full : aPublishingService(mode).source('published', RESERVING).runs();
 
   describe.each(TYPES_IN[mode])('validate and dry run of a %s', (type) => {
-    it.each(REQUESTS)('respond like publishing and write nothing: $what', async (asked) => {
+    it.each(requestsIn(mode))('respond like publishing and write nothing: $what', async (asked) => {
       const [taken, fresh] = [aName(), aName()];
       await publish(service.as({ ...ACME_WRITER }), type, taken, CLAIMS);
       const body = asked.body(type, taken, fresh);
@@ -81,7 +97,7 @@ describe.each(MODES)('in %s mode', (mode) => {
 });
 
 describe('dry_run', () => {
-  const service = aPublishingService('full').runs();
+  const service = full;
 
   it.each(['', '1', 'TRUE', 'yes', 'true&dry_run=true', 'true&dry_run=false'])(
     'returns 400 for %j and writes nothing',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ACME_ADMIN, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
 import { type Document, aServer, aSkill } from '../support/documents.js';
-import type { Sender } from '../support/http.js';
+import type { Reply, Sender } from '../support/http.js';
 import { cursorIn, expectChallenge, expectRefused } from '../support/matchers.js';
 import { aPublishingService, entryAt, type Mode, publish, seed, type Type } from '../support/publishing.js';
 import type { ServiceUnderTest } from '../support/service.js';
@@ -38,7 +38,10 @@ function aFilledService(mode: Mode, policy?: Document): ServiceUnderTest {
 }
 
 async function entriesOf(caller: Sender, query = ''): Promise<string[]> {
-  const reply = await caller.get(`/v1/entries${query}`);
+  return entriesIn(await caller.get(`/v1/entries${query}`));
+}
+
+function entriesIn(reply: Reply): string[] {
   expect(reply.status).toBe(200);
   const { entries, metadata } = reply.json as { entries: Document[]; metadata: { count: number } };
   expect(metadata.count).toBe(entries.length);
@@ -48,9 +51,9 @@ async function entriesOf(caller: Sender, query = ''): Promise<string[]> {
 async function pagesOf(caller: Sender, limit: number): Promise<string[][]> {
   const pages: string[][] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined;) {
-    const query = cursor === '' ? `?limit=${limit}` : `?cursor=${cursor}`;
-    pages.push(await entriesOf(caller, query));
-    cursor = cursorIn(await caller.get(`/v1/entries${query}`));
+    const reply = await caller.get(`/v1/entries${cursor === '' ? `?limit=${limit}` : `?cursor=${cursor}`}`);
+    pages.push(entriesIn(reply));
+    cursor = cursorIn(reply);
     if (cursor !== undefined) expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
   }
   return pages;

@@ -13,6 +13,7 @@ import {
   MODES,
   outcome,
   publish,
+  rowsIn,
   seed,
   timeless,
   TYPES,
@@ -70,11 +71,13 @@ const LATER_VERSIONS: readonly Case[] = [
   ['claims for an entry without claims, as a super-admin', {}, ADMIN, PLATFORM, OTHER],
 ]; // oxfmt-ignore
 
+const full = aPublishingService('full').runs();
+
 describe.each(MODES)('in %s mode', (mode) => {
-  const service = aPublishingService(mode).runs();
+  const service = mode === 'full' ? full : aPublishingService(mode).runs();
 
   describe.each(TYPES_IN[mode])('a later version of a %s', (type) => {
-    it.each(LATER_VERSIONS)(
+    it.each(rowsIn(mode, LATER_VERSIONS))(
       'is allowed or refused by its claims: %s',
       async (_what, first, held, claims, answers) => {
         const name = aName();
@@ -99,8 +102,6 @@ describe.each(MODES)('in %s mode', (mode) => {
     });
   });
 });
-
-const full = aPublishingService('full').runs();
 
 describe.each(TYPES)('the name of a %s published by another team', (type) => {
   const service = full;

@@ -23,8 +23,10 @@ import { REAL_VERSIONS } from '../support/versions.js';
 
 const CLAIMS = { org: 'acme', team: 'platform' };
 
+const full = aPublishingService('full').runs();
+
 describe.each(MODES)('in %s mode', (mode) => {
-  const service = aPublishingService(mode).runs();
+  const service = mode === 'full' ? full : aPublishingService(mode).runs();
   const writer = () => service.as(ACME_WRITER);
   const stranger = () => service.as({ ...ACME_WRITER, team: 'data' });
 
@@ -90,8 +92,6 @@ const LATEST: readonly [published: string[], removed: string[], latest: string][
   [['1.0.0', '2.0.0', '3.0.0'], ['3.0.0', '2.0.0'], '1.0.0'],
   [['stable', '1.0.0'], ['1.0.0'], 'stable'],
 ];
-
-const full = aPublishingService('full').runs();
 
 describe.each(TYPES)('the versions of a %s', (type) => {
   const service = full;

@@ -17,35 +17,42 @@ const GATED_PATHS = [
   '/x/dev.toolhive/skills/io.acme/review/versions/1.0.0',
 ];
 
-describe('a registry gate that requires an organization', () => {
-  const service = aService({ mode: 'full' })
-    .source('tools', {
-      claims: { org: 'acme' },
-      servers: [aServer('io.acme/deploy')],
-      skills: [aSkill('io.acme/review')],
-    })
-    .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
-    .runs();
+const service = aService({ mode: 'full' })
+  .source('tools', {
+    claims: { org: 'acme' },
+    servers: [aServer('io.acme/deploy')],
+    skills: [aSkill('io.acme/review')],
+  })
+  .registry('platform', { sources: ['tools'], claims: { org: 'acme', team: 'platform' } })
+  .registry('open', { sources: ['tools'] })
+  .registry('empty', { sources: ['tools'], claims: {} })
+  .registry('contoso', { sources: ['tools'], claims: { org: 'contoso' } })
+  .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
+  .runs();
 
+describe('a registry gate that requires an organization', () => {
   describe.each(['v0.1', 'v0'])('under %s', (version) => {
-    it.each(GATED_PATHS)('admits members at %s', async (path) => {
+    // An alias of the same routes.
+    const paths = version === 'v0' ? GATED_PATHS.slice(0, 1) : GATED_PATHS;
+
+    it.each(paths)('admits members at %s', async (path) => {
       const reply = await service.as(ACME_DATA).get(`/registry/acme/${version}${path}`);
       expect(outcomeOf(reply)).toBe('200');
     });
 
-    it.each(GATED_PATHS)('returns 403 to members of another organization at %s', async (path) => {
+    it.each(paths)('returns 403 to members of another organization at %s', async (path) => {
       const outsider = { ...ACME_DATA, org: 'contoso' };
       expectOneClaimApart(ACME_DATA, outsider);
       const reply = await service.as(outsider).get(`/registry/acme/${version}${path}`);
       expect(outcomeOf(reply)).toBe('403 registry_forbidden');
     });
 
-    it.each(GATED_PATHS)('returns 401 without a token at %s', async (path) => {
+    it.each(paths)('returns 401 without a token at %s', async (path) => {
       const reply = await service.get(`/registry/acme/${version}${path}`);
       expect(outcomeOf(reply)).toBe('401 token_missing');
     });
 
-    it.each(GATED_PATHS)('admits super-admins regardless of their other claims at %s', async (path) => {
+    it.each(paths)('admits super-admins regardless of their other claims at %s', async (path) => {
       const reply = await service.as(SUPER_ADMIN).get(`/registry/acme/${version}${path}`);
       expect(outcomeOf(reply)).toBe('200');
     });
@@ -75,11 +82,6 @@ describe('a registry gate that requires an organization', () => {
 });
 
 describe('an unknown registry', () => {
-  const service = aService({ mode: 'full' })
-    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/deploy')] })
-    .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
-    .runs();
-
   it.each([NOBODY, ACME_PLATFORM, SUPER_ADMIN])('is 404 for %j', async (caller) => {
     const reply = await service.as(caller).get('/registry/nowhere/v0.1/servers');
     expect(outcomeOf(reply)).toBe('404 registry_not_found');
@@ -87,12 +89,6 @@ describe('an unknown registry', () => {
 });
 
 describe('a registry without claims', () => {
-  const service = aService({ mode: 'full' })
-    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/deploy')] })
-    .registry('open', { sources: ['tools'] })
-    .registry('empty', { sources: ['tools'], claims: {} })
-    .runs();
-
   it.each(['open', 'empty'])(
     'admits every caller to %s and still filters entries by claims',
     async (name) => {
@@ -140,20 +136,12 @@ describe('registries on a public path', () => {
 });
 
 describe('the list of registries', () => {
-  const service = aService({ mode: 'full' })
-    .source('tools', { claims: { org: 'acme' }, servers: [aServer('io.acme/deploy')] })
-    .registry('platform', { sources: ['tools'], claims: { org: 'acme', team: 'platform' } })
-    .registry('open', { sources: ['tools'] })
-    .registry('contoso', { sources: ['tools'], claims: { org: 'contoso' } })
-    .registry('acme', { sources: ['tools'], claims: { org: 'acme' } })
-    .runs();
-
   it.each([
-    [NOBODY, ['open']],
-    [CONTOSO_READER, ['open', 'contoso']],
-    [ACME_DATA, ['open', 'acme']],
-    [ACME_PLATFORM, ['platform', 'open', 'acme']],
-    [SUPER_ADMIN, ['platform', 'open', 'contoso', 'acme']],
+    [NOBODY, ['open', 'empty']],
+    [CONTOSO_READER, ['open', 'empty', 'contoso']],
+    [ACME_DATA, ['open', 'empty', 'acme']],
+    [ACME_PLATFORM, ['platform', 'open', 'empty', 'acme']],
+    [SUPER_ADMIN, ['platform', 'open', 'empty', 'contoso', 'acme']],
   ])('shows %j the registries whose gate they pass, in configuration order', async (caller, names) => {
     expect(openRegistriesIn(await service.as(caller).get('/registry'))).toEqual(names);
   });

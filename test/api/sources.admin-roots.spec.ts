@@ -1,5 +1,5 @@
 import { mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOf, serversIn } from '../support/answers.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aCatalogue, aServer } from '../support/documents.js';
@@ -173,11 +173,14 @@ describe('a root with arrayValues: any', () => {
 
 describe('a root in auth-only mode', () => {
   const folder = aFolder();
+  const shared = aFolder();
   const path = folder.catalogue('reds', [aServer('com.red/a')]);
   const service = aService({ mode: 'auth-only' })
     .source('tools', { servers: [aServer('com.red/tools')] })
     .registry('tools', { sources: ['tools'] })
-    .configuration({ adminFileRoots: [{ path: folder.path, claims: { org: 'red' } }] })
+    .configuration({
+      adminFileRoots: [{ path: folder.path, claims: { org: 'red' } }, { path: shared.path }],
+    })
     .runs();
 
   it('still requires the source to carry its claims', async () => {
@@ -185,6 +188,15 @@ describe('a root in auth-only mode', () => {
       service.as(BLUE).put('/v1/sources/made', { file: { path }, syncPolicy, claims });
     expectRefused(await put({ org: 'blue' }), 400, 'path_not_allowed');
     expect((await put({ org: 'red' })).status).toBe(201);
+  });
+
+  it('without hosts may contain catalog files, but no secrets', async () => {
+    const file = { path: shared.write('all.json', JSON.stringify(aCatalogue([aServer('com.all/a')]))) };
+    const put = (settings: object) =>
+      service.as(BLUE).put('/v1/sources/content', { ...settings, syncPolicy });
+    expect((await put({ file })).status).toBe(201);
+    const api = { endpoint: 'https://registry.example', tokenFile: file.path };
+    expectRefused(await put({ api }), 400, 'path_not_allowed');
   });
 });
 
@@ -195,10 +207,6 @@ describe('secret files of several tenants', () => {
   const password = folder.write('red/password', TOKEN);
   const hostless = folder.write('hostless/token', TOKEN);
   const upstream = anUpstreamRegistry().runs();
-  const service = aService({ mode: 'full' })
-    .source('tools', { claims: { org: 'red' }, servers: [aServer('com.red/tools')] })
-    .registry('tools', { sources: ['tools'] })
-    .runs();
   const roots = (hosts: string[] | undefined) => ({
     adminAllowPrivateIP: true,
     adminFileRoots: [
@@ -206,7 +214,11 @@ describe('secret files of several tenants', () => {
       { path: folder.file('hostless'), claims: { org: 'red' } },
     ],
   });
-  beforeAll(() => service.restart((edited) => edited.configuration(roots(['127.0.0.1']))));
+  const service = aService({ mode: 'full' })
+    .source('tools', { claims: { org: 'red' }, servers: [aServer('com.red/tools')] })
+    .registry('tools', { sources: ['tools'] })
+    .configuration(roots(['127.0.0.1']))
+    .runs();
   beforeEach(() => void upstream.reset().put([aServer('com.red/mirrored')]));
   const elsewhere = () => upstream.url.replace('127.0.0.1', 'localhost');
   const put = (caller: object, name: string, settings: object, claims: object) =>
@@ -333,21 +345,5 @@ describe('secret files of several tenants', () => {
     const settings = { api: { endpoint: elsewhere(), tokenFile: token } };
     expect((await put(BLUE, 'short', settings, { org: 'blue' })).status).toBe(201);
     expect(await service.synced('short')).toMatchObject({ status: 'complete' });
-  });
-});
-
-describe('a catalog file without secrets', () => {
-  const folder = aFolder();
-  const path = folder.write('all.json', JSON.stringify(aCatalogue([aServer('com.all/a')])));
-  const service = aService()
-    .source('tools', { servers: [aServer('com.red/tools')] })
-    .registry('tools', { sources: ['tools'] })
-    .configuration({ adminFileRoots: [{ path: folder.path }] })
-    .runs();
-
-  it('is allowed in a root without hosts', async () => {
-    expect((await service.put('/v1/sources/content', { file: { path }, syncPolicy })).status).toBe(201);
-    const api = { endpoint: 'https://registry.example', tokenFile: path };
-    expectRefused(await service.put('/v1/sources/secret', { api, syncPolicy }), 400, 'path_not_allowed');
   });
 });

@@ -22,6 +22,19 @@ export function inMode(answers: ByMode, mode: Mode): string {
   return answers[MODES.indexOf(mode)] ?? '';
 }
 
+/**
+ * The rows of a table, which ends with the expected values by mode, that tests use in each mode: all of them in full
+ * mode, and in the others the first row with each combination of values. The others decide by some of the same rules.
+ */
+export function rowsIn<Row extends readonly [...unknown[], ByMode]>(
+  mode: Mode,
+  rows: readonly Row[],
+): readonly Row[] {
+  return mode === 'full'
+    ? rows
+    : [...new Map(rows.toReversed().map((row) => [String(row.at(-1)), row])).values()];
+}
+
 /** A service with a managed source `published` in a registry `main`. */
 export function aPublishingService(mode: Mode, policy?: Document): ServiceUnderTest {
   return aService({ mode, ...(policy ? { policy } : {}) })
@@ -123,11 +136,14 @@ export function timeless(reply: Reply): string {
     .replace(/"requestId":"[^"]+"/, '"requestId":"<id>"');
 }
 
-/** The database content that publishing may change, for comparison. */
+/**
+ * The database content that publishing may change, for comparison. A version is represented by the transaction that
+ * wrote it, because its document may be large.
+ */
 export async function contentOf(service: ServiceUnderTest): Promise<unknown> {
   return service.database.query(
     `select (select json_agg(e order by e.id) from entry e) as entries,
-       (select json_agg(v order by v.id) from entry_version v) as versions,
+       (select json_agg(json_build_array(v.id, v.xmin::text) order by v.id) from entry_version v) as versions,
        (select count(*) from claim_set) as "claimSets", (select json_agg(s order by s.id) from source s) as sources`,
   );
 }
