@@ -47,14 +47,3 @@ export abstract class Fetcher<K extends SyncedKind> {
 
 /** Maximum number of concurrent connections to one upstream. */
 export const MAX_CONNECTIONS = 8;
-
-// Limits for one run against another MCP registry.
-/** A slow upstream must not keep other large sources waiting for long. */
-export const MAX_RUN_MS = 20 * 60 * 1_000;
-export const MAX_PAGES = 20_000;
-export const MAX_UPSTREAM_PAGE_BYTES = 16 * 1024 * 1024;
-/** A list is considered endless after this many consecutive pages without a new version. */
-export const MAX_EMPTY_PAGES = 100;
-export const MAX_UPSTREAM_VERSIONS = 500_000;
-/** Maximum total size of all documents. */
-export const MAX_UPSTREAM_BYTES = 128 * 1024 * 1024;

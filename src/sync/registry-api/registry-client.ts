@@ -11,7 +11,6 @@ import {
   type OutboundResponse,
   retryAfterMs,
 } from '../../outbound/http-client.js';
-import { MAX_UPSTREAM_PAGE_BYTES, MAX_PAGES, MAX_RUN_MS } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import { pageTime } from './incremental-sync.js';
 import type { Page } from './registry-page.js';
@@ -25,6 +24,10 @@ const MAX_DELAYS_MS = 2 * MAX_DELAY_MS;
 const RETRYABLE = [429, 500, 502, 503, 504];
 const RETRYABLE_CODES = ['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN', 'UND_ERR_SOCKET'];
 const PAGE_SIZE = 100;
+const MAX_PAGES = 20_000;
+const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+/** A slow upstream must not keep other large sources waiting for long. */
+const MAX_RUN_MS = 20 * 60 * 1_000;
 /** Measured memory per byte of a page while it is read, including texts and parsed values. */
 const PAGE_FACTOR = 4;
 /** Status codes from servers that don't support a query parameter. */
@@ -162,7 +165,7 @@ export class RegistryClient {
       headers: { accept: 'application/json' },
       ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
       timeoutMs,
-      maxBytes: MAX_UPSTREAM_PAGE_BYTES,
+      maxBytes: MAX_PAGE_BYTES,
       onBytes: (bytes) => this.hold(PAGE_FACTOR * bytes),
       allowPrivate,
       redirects: 'any-origin',

@@ -3,10 +3,14 @@ import { pauseIfDue } from '../../limits/time-slice.js';
 import { FetchError } from '../../outbound/fetch-error.js';
 import type { StoredFilter } from '../../sources/entry-filter.js';
 import { type CheckedCandidate, EntryValidator, type ReadEntries } from '../entry-validator.js';
-import { MAX_UPSTREAM_BYTES, MAX_EMPTY_PAGES, MAX_UPSTREAM_VERSIONS } from '../fetcher.js';
 import type { MemoryShare } from '../read-memory.js';
 import type { UpstreamVersion, Page } from './registry-page.js';
 
+const MAX_VERSIONS = 500_000;
+/** Maximum total size of all documents. */
+const MAX_BYTES = 128 * 1024 * 1024;
+/** A list is considered endless after this many consecutive pages without a new version. */
+const MAX_EMPTY_PAGES = 100;
 const MAX_LISTED = 1_000;
 /** Memory per listed document, excluding the document itself. */
 const BYTES_PER_LISTED = 256;
@@ -150,9 +154,9 @@ export class RegistryReader {
       if (this.validator.collect({ ...checked, index: this.count })) added += 1;
       this.count += 1;
       this.bytes += each.bytes;
-      if (this.count > MAX_UPSTREAM_VERSIONS)
-        throw new FetchError(`The registry has more than ${MAX_UPSTREAM_VERSIONS} versions`);
-      if (this.bytes > MAX_UPSTREAM_BYTES)
+      if (this.count > MAX_VERSIONS)
+        throw new FetchError(`The registry has more than ${MAX_VERSIONS} versions`);
+      if (this.bytes > MAX_BYTES)
         throw new FetchError('The registry has more than 128 MiB of documents, the maximum');
     }
     this.emptyPages = added > 0 || nextCursor === null ? 0 : this.emptyPages + 1;
