@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
-import { context, diag, type DiagLogger, DiagLogLevel, trace } from '@opentelemetry/api';
-import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { diag, type DiagLogger, DiagLogLevel } from '@opentelemetry/api';
+import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { type Instrumentation, registerInstrumentations } from '@opentelemetry/instrumentation';
 import { HttpInstrumentation } from '@opentelemetry/instrumentation-http';
 import { PgInstrumentation } from '@opentelemetry/instrumentation-pg';
@@ -32,6 +32,7 @@ import { routeOf } from '../requests.js';
 import { useTracing } from '../tracing.js';
 import { MetricsProducer } from './metrics-producer.js';
 import { SpanRedaction, spanTracing } from './spans.js';
+import { addTraceparentFor, receivedTraceparent } from './traceparent.js';
 
 /** The minimum interval between log lines, because every export fails while a collector is down. */
 const REPEAT_MS = 5 * 60_000;
@@ -141,21 +142,10 @@ async function startTraces(
       : { sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampleRatio) }) }),
     spanProcessors: [new SpanRedaction(new BatchSpanProcessor(await spanExporter(traces)))],
   });
-  const propagator = new W3CTraceContextPropagator();
-  provider.register({
-    // The undici instrumentation injects `traceparent` into outgoing requests, depending on the host.
-    propagator: {
-      inject: () => undefined,
-      extract: (...args) => (propagates ? propagator.extract(...args) : args[0]),
-      fields: () => propagator.fields(),
-    },
-  });
+  provider.register({ propagator: receivedTraceparent(propagates) });
   registerInstrumentations({
     tracerProvider: provider,
-    instrumentations: instrumentations({
-      traceparentHosts: propagates ? new Set(traceparentHosts) : new Set(),
-      propagator,
-    }),
+    instrumentations: instrumentations(propagates ? traceparentHosts : []),
   });
   // Instrumentation hooks into require(). Once a module has been required, even ES modules get its patched classes.
   const require = createRequire(import.meta.url);
@@ -187,20 +177,11 @@ async function startMetrics(
 /** Polled by probes and Prometheus on the internal port (reference/commands); never traced. */
 const INTERNAL_PATHS = new Set(['/health', '/readiness', '/version', '/metrics']);
 
-interface Choices {
-  /**
-   * Hosts to which outgoing requests carry `traceparent`. That header lets the receiver correlate requests, so it is
-   * not sent to third parties such as identity providers.
-   */
-  readonly traceparentHosts: ReadonlySet<string>;
-  readonly propagator: W3CTraceContextPropagator;
-}
-
 /**
  * Instruments incoming requests, SQL statements and outgoing requests. Statements and outgoing requests need a parent
  * span: otherwise polling every half second would flood the collector.
  */
-export function instrumentations({ traceparentHosts, propagator }: Choices): Instrumentation[] {
+function instrumentations(traceparentHosts: readonly string[]): Instrumentation[] {
   return [
     new HttpInstrumentation({
       disableOutgoingRequestInstrumentation: true,
@@ -228,12 +209,7 @@ export function instrumentations({ traceparentHosts, propagator }: Choices): Ins
     }),
     new UndiciInstrumentation({
       requireParentforSpans: true,
-      requestHook: (span, request) => {
-        if (!traceparentHosts.has(new URL(request.origin).hostname)) return;
-        propagator.inject(trace.setSpan(context.active(), span), request, {
-          set: ({ addHeader }, name, value) => addHeader.call(request, name, value),
-        });
-      },
+      requestHook: addTraceparentFor(traceparentHosts),
     }),
   ];
 }
