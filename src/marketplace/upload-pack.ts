@@ -17,8 +17,6 @@ const RESERVED_PROCESSES = 4;
 const MAX_PER_CALLER = 32;
 /** Maximum response time, even for slow readers. */
 const MAX_ANSWER_MS = 10 * 60_000;
-/** How long a response continues before the caller's access is checked again. */
-const ADMITTED_MS = 1_000;
 
 /** The media types of the smart HTTP protocol (gitprotocol-http). */
 export const UPLOAD_PACK_REQUEST = 'application/x-git-upload-pack-request';
@@ -71,27 +69,12 @@ export class UploadPack {
       git.stderr.resume();
       git.stdin.end(command ?? undefined);
       git.code.then(end, end);
-      const chunks = this.whileAdmitted(access, answerOf(git, command === null && version !== '2'), foundAt);
+      const answer = answerOf(git, command === null && version !== '2');
+      const chunks = this.views.whileAdmitted(access, answer, foundAt);
       void sendChunks(response, { chunks, gone });
     } catch (error) {
       end();
       throw error;
-    }
-  }
-
-  // A client that waits for a process, or reads slowly, must not keep reading after its access is withdrawn.
-  private async *whileAdmitted(
-    access: VerifiedAccess,
-    chunks: AsyncIterable<Buffer>,
-    verifiedAt: number,
-  ): AsyncGenerator<Buffer> {
-    let checkedAt = verifiedAt;
-    for await (const chunk of chunks) {
-      if (performance.now() - checkedAt > ADMITTED_MS) {
-        await this.views.verify(access);
-        checkedAt = performance.now();
-      }
-      yield chunk;
     }
   }
 

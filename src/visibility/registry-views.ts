@@ -70,7 +70,10 @@ class RememberedAccess extends Access {
 export type { RememberedAccess, VerifiedAccess };
 export type RegistryAccess = VerifiedAccess | RememberedAccess;
 
-/** Checks a registry's gate and finds the caller's view. */
+/** How long a response continues before the caller's access is checked again. */
+const ADMITTED_MS = 1_000;
+
+/** Checks a registry's gate, finds the caller's view, and stops readers who have lost access. */
 @Injectable()
 export class RegistryViews {
   private readonly cache: ViewCache;
@@ -136,6 +139,27 @@ export class RegistryViews {
       return new VerifiedAccess(caller, client, registry, entered, view);
     }
     return this.enterFound(caller, client, registry, entered);
+  }
+
+  /**
+   * Passes on a long response until the caller loses access: a client that waits, or reads slowly, must not keep
+   * reading.
+   *
+   * @param verifiedAt when the access was verified, on the `performance.now()` clock.
+   */
+  async *whileAdmitted(
+    access: VerifiedAccess,
+    chunks: AsyncIterable<Buffer>,
+    verifiedAt: number,
+  ): AsyncGenerator<Buffer> {
+    let checkedAt = verifiedAt;
+    for await (const chunk of chunks) {
+      if (performance.now() - checkedAt > ADMITTED_MS) {
+        await this.verify(access);
+        checkedAt = performance.now();
+      }
+      yield chunk;
+    }
   }
 
   /** Returns the view of a caller without a request; null if the registry does not exist or its gate refuses them. */
