@@ -211,7 +211,7 @@ export interface CatalogRequest extends LoadedRequest {
   catalogAccess?: RegistryAccess;
 }
 
-/** Marks a CatalogRead route for the ClaimsInterceptor. */
+/** Marks a CatalogRead route for the ResourceInterceptor. */
 export const IsCatalogRead = Reflector.createDecorator();
 
 /**

@@ -23,7 +23,7 @@ import { WebhooksService } from '../webhooks/webhooks.service.js';
  * (reference/errors).
  */
 @Injectable()
-export class ClaimsInterceptor implements NestInterceptor {
+export class ResourceInterceptor implements NestInterceptor {
   constructor(
     private readonly reflector: Reflector,
     private readonly views: RegistryViews,
