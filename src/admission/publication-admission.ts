@@ -9,8 +9,8 @@ import { transactionTime } from '../database/locks.js';
 import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import { NO_VERSIONS } from '../entry-store/entry-limits.queries.js';
 import { ApiError } from '../http/errors.js';
-import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
 import { contentsOf } from '../members/members.js';
+import { webhookRetryInMs } from '../outbound/webhook-retry.js';
 import { candidateOf, matchingBlocks } from './block-rule.js';
 import { Blocks } from './blocks.queries.js';
 import { countHeldBy, heldOfName, insertChange, insertItems, withdrawChanges } from './held-items.queries.js';
@@ -101,7 +101,7 @@ export class PublicationAdmission {
     const now = await transactionTime(manager);
     const item = { id, version, reasons, firstSeenAt: now, claims };
     await insertItems(manager, source.id, [item], { publisher: publisherOf(caller), key: personKey(caller) });
-    await insertQuestions(manager, source.id, [id], asked?.failed ?? [], backOffMs(1, WEBHOOK_BACK_OFF));
+    await insertQuestions(manager, source.id, [id], asked?.failed ?? [], webhookRetryInMs(1));
     return { result: { id, status: 'held', reasons: shown }, events: [event] };
   }
 

@@ -5,7 +5,7 @@ import { AuditTrail } from '../audit/audit-trail.js';
 import type { AdmissionWebhookConfig } from '../config/config.js';
 import { transactionTime, waitForLocks } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
-import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
+import { webhookRetryInMs } from '../outbound/webhook-retry.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { lockSource } from '../sources/sources.repository.js';
 import {
@@ -143,12 +143,7 @@ export class WebhookQuestions extends Polling {
       changed.set(item, outcome === 'admit' ? others : [...others, ...reasonsOf(config, answer)]);
       if (outcome === 'reject') rejected.add(item);
       if (outcome === 'hold' && answer.outcome === 'failure')
-        await postponeQuestion(
-          manager,
-          config.name,
-          item.id,
-          backOffMs(question.attempts + 1, WEBHOOK_BACK_OFF),
-        );
+        await postponeQuestion(manager, config.name, item.id, webhookRetryInMs(question.attempts + 1));
       else await endQuestions(manager, config.name, [item.id]);
     }
     await setReasons(

@@ -14,6 +14,3 @@ export function backOffMs(
 ): number {
   return Math.min(longestMs, firstMs * 2 ** (failures - 1)) * (1 - jitter * random);
 }
-
-/** Back-off between attempts to reach a webhook (reference/webhooks). */
-export const WEBHOOK_BACK_OFF: BackOff = { firstMs: 5_000, longestMs: 5 * 60_000, jitter: 0.2 };

@@ -1,7 +1,7 @@
 import { AUDIT_ACTIONS, matchingActions, type ViewChange } from '../config/audit-actions.js';
 import type { WebhookConfig } from '../config/config.js';
 import { HttpClient, retryAfterMs, withoutAddress } from '../outbound/http-client.js';
-import { backOffMs, WEBHOOK_BACK_OFF } from '../limits/back-off.js';
+import { MAX_WEBHOOK_RETRY_AFTER_MS, webhookRetryInMs } from '../outbound/webhook-retry.js';
 import { signatureHeaders } from '../outbound/webhook-signature.js';
 import type { EntryName } from '../documents/entry-types.js';
 import type { ProxyConfig } from '../outbound/dispatcher.js';
@@ -14,7 +14,6 @@ import type { DeliveryAttempt } from './webhook-states.queries.js';
 const TIMEOUT_MS = 10_000;
 /** Concurrent requests to one receiver. */
 const MAX_CONCURRENT = 8;
-const LONGEST_RETRY_AFTER_MS = 24 * 60 * 60_000;
 /** How long messages about a view are sent before the view is read again. */
 const VIEW_MS = 1_000;
 
@@ -138,7 +137,7 @@ export class WebhookDelivery {
         delivered.add(message);
         known.push(message);
       } else {
-        const backOff = backOffMs(held.attempts + 1, WEBHOOK_BACK_OFF);
+        const backOff = webhookRetryInMs(held.attempts + 1);
         failure ??= { ...failed, backOffMs: backOff, retryForMs: config.retryForMs };
       }
       return !failed;
@@ -187,7 +186,7 @@ export class WebhookDelivery {
       const isRedirect = status >= 300 && status < 400;
       return {
         error: `it responded with status ${status}${isRedirect ? ', and redirects are not followed' : ''}`,
-        retryAfterMs: Math.min(wait, LONGEST_RETRY_AFTER_MS),
+        retryAfterMs: Math.min(wait, MAX_WEBHOOK_RETRY_AFTER_MS),
       };
     } catch (error) {
       return { error: withoutAddress(error), retryAfterMs: 0 };

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { backOffMs, WEBHOOK_BACK_OFF } from './back-off.js';
+import { webhookRetryInMs } from './webhook-retry.js';
 
 it.each([
   [1, 4_000, 5_000],
@@ -8,6 +8,6 @@ it.each([
   [7, 240_000, 300_000],
   [1_000_000, 240_000, 300_000],
 ])('after %i failures the next attempt comes after %i to %i ms', (failures, least, most) => {
-  expect(backOffMs(failures, WEBHOOK_BACK_OFF, 1)).toBe(least);
-  expect(backOffMs(failures, WEBHOOK_BACK_OFF, 0)).toBe(most);
+  expect(webhookRetryInMs(failures, 1)).toBe(least);
+  expect(webhookRetryInMs(failures, 0)).toBe(most);
 });
