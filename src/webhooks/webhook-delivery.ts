@@ -8,7 +8,8 @@ import type { ProxyConfig } from '../outbound/dispatcher.js';
 import { type Comparison, type FollowedView, type FollowedViews, follow } from './followed-views.js';
 import { cloudEventText, type Message, messageOf, orderKey } from './message.js';
 import type { WebhookMetrics } from './webhook-metrics.js';
-import type { HeldWebhook, Round, RoundFailure, TrailPage, TrailPlace } from './webhook-places.queries.js';
+import type { RoundFailure } from './webhook-pause.queries.js';
+import type { HeldWebhook, Round, TrailPage, TrailPlace } from './webhook-places.queries.js';
 import type { DeliveryAttempt } from './webhook-states.queries.js';
 
 const TIMEOUT_MS = 10_000;

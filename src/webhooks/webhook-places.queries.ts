@@ -6,6 +6,7 @@ import { AuditEventRow } from '../audit/audit-event.entity.js';
 import type { AuditAction } from '../config/audit-actions.js';
 import { timeIn, utcText } from '../database/sql-expressions.js';
 import { learn } from './known-entries.queries.js';
+import { RETRY_OR_PAUSE, type RoundFailure } from './webhook-pause.queries.js';
 import { type DeliveryAttempt, recordAttempts } from './webhook-states.queries.js';
 import { Webhook } from './webhook.entity.js';
 import type { EntryName } from '../documents/entry-types.js';
@@ -89,16 +90,6 @@ export interface Round {
   /** Null if nothing failed. */
   readonly failure: RoundFailure | null;
   readonly hasDelivered: boolean;
-}
-
-export interface RoundFailure {
-  readonly error: string;
-  /** Time until the next attempt; `retryForMs` may shorten it. */
-  readonly backOffMs: number;
-  /** The receiver's `Retry-After`. */
-  readonly retryAfterMs: number;
-  /** The webhook is paused once it has failed for this long. */
-  readonly retryForMs: number;
 }
 
 const isIn = (snapshot: string) =>
@@ -341,24 +332,9 @@ export class WebhookPlaces {
   }
 }
 
-const milliseconds = (member: string) => `p."${member}" * interval '1 millisecond'`;
-/** SQL: when the webhook began to fail; a success in the same round resets it. */
-const STARTED = `case when p."hasDelivered" then now() else coalesce(w.failing_since, now()) end`;
-const ENDS = `${STARTED} + ${milliseconds('retryForMs')}`;
-const unlessIdle = (column: string, failed: string, succeeded: string) =>
-  `${column} = case when p.error is not null then ${failed} when p."hasDelivered" then ${succeeded} else w.${column} end`;
 const SAVE = `
 update webhook w set past = p.past, since = p.since, until = p.until, after = p.after, latest = p.latest,
-  behind_since = p."behindSince",
-  ${unlessIdle('attempts', `case when p."hasDelivered" then 1 else w.attempts + 1 end`, '0')},
-  ${unlessIdle('failing_since', STARTED, 'null')},
-  ${unlessIdle(
-    'next_attempt_at',
-    `greatest(now() + ${milliseconds('retryAfterMs')}, least(now() + ${milliseconds('backOffMs')}, ${ENDS}))`,
-    'null',
-  )},
-  ${unlessIdle('paused_at', `case when now() >= ${ENDS} then now() end`, 'w.paused_at')},
-  ${unlessIdle('last_error', 'p.error', 'null')}
+  behind_since = p."behindSince",${RETRY_OR_PAUSE}
 from jsonb_to_recordset($2) as p(id int, generation int, past text, since uuid, until text, after uuid, latest uuid,
   "behindSince" timestamptz, "hasDelivered" boolean, error text, "backOffMs" float8, "retryAfterMs" float8, "retryForMs" float8)
 where w.id = p.id and w.generation = p.generation and w.lease_owner = $1

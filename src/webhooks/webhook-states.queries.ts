@@ -78,14 +78,6 @@ export class WebhookStates {
     );
   }
 
-  async resume(manager: EntityManager, name: string): Promise<void> {
-    await manager.update(
-      Webhook,
-      { name },
-      { pausedAt: null, attempts: 0, failingSince: null, nextAttemptAt: null, lastError: null },
-    );
-  }
-
   /**
    * Moves the place of a webhook back: all events from this ID on, and all events that were not sent, are sent in ID
    * order.

@@ -7,6 +7,7 @@ import type { WebhookConfig } from '../config/config.js';
 import { ApiError } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { type AdminListQuery, listPage } from '../http/lists.js';
+import { resumeWebhook } from './webhook-pause.queries.js';
 import { WebhookScheduler } from './webhook-scheduler.js';
 import { type WebhookState, WebhookStates } from './webhook-states.queries.js';
 import type { WebhookAnswer } from './webhooks.responses.js';
@@ -51,7 +52,7 @@ export class WebhooksService {
     await this.audit.transaction(requester, async (manager) => {
       const before = await this.states.lock(manager, name);
       if (before === 'active') return { result: undefined, events: [] };
-      await this.states.resume(manager, name);
+      await resumeWebhook(manager, name);
       const change = { before: { status: before }, after: { status: 'active' } };
       return { result: undefined, events: [eventOf('webhook.resume', name, change)] };
     });
