@@ -15,12 +15,12 @@ import { EmptyState, HiddenTitle, Loading, type Query, QueryResult, useQuery } f
 import { CollapsedList, Detail, DetailList } from '../ui/table.js';
 import { Code, ExternalLink, UntrustedText } from '../ui/untrusted-text.js';
 import { clientNames } from './clients.js';
-import { Packages, Remotes } from './installation.js';
 import { InstallFiles } from './install-files.js';
-import { Install, useSetup } from './install.js';
+import { InstallServer, useSetup } from './install-server.js';
 import { type Fact, publishedFacts, type PublishedFacts } from './published-facts.js';
 import { useKnownDates } from './known-dates.js';
 import { readVersions, type Version } from './read-versions.js';
+import { Packages, Remotes } from './remotes-and-packages.js';
 import { UsedBy } from './used-by.js';
 import { Versions } from './versions.js';
 
@@ -161,7 +161,7 @@ function EntryDetails({ registry, type, name, shown, versions }: EntryDetailsPro
       <div class="columns">
         <div>
           {server && setup.value && (
-            <Install
+            <InstallServer
               key={shown.version}
               registry={registry}
               name={name}

@@ -1,59 +1,33 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { API_BASE, api, unwrap } from '../api/client.js';
+import { api, unwrap } from '../api/client.js';
 import type { ServerDocument, ServerSetup } from '../api/types.js';
 import { useSession } from '../session/session.js';
 import { Choices } from '../ui/filter-controls.js';
 import { type Query, useQuery } from '../ui/query.js';
 import { Code, escapeInvisible, UntrustedText } from '../ui/untrusted-text.js';
 import { useClient } from './chosen-client.js';
-import { CLIENT_TITLES } from './clients.js';
 import {
-  CLAUDE_SCOPES,
-  type ClaudeScope,
-  claudeCommand,
-  codexCommand,
-  shortName,
-  toolhiveCommand,
-} from './install-commands.js';
-import { cursorLink, vscodeLink } from './install-links.js';
+  type Chosen,
+  CONFIGURATION_FILES,
+  type Installer,
+  INSTALLERS,
+  registryUrl,
+} from './client-installers.js';
+import { CLIENT_TITLES } from './clients.js';
+import { CLAUDE_SCOPES, type ClaudeScope, toolhiveCommand } from './install-commands.js';
 import {
   type Entry,
-  entryIn,
   type Field,
   fieldsOf,
-  filled,
   PLACEHOLDER,
-  referredIn,
   toolhiveFields,
   type Values,
 } from './install-values.js';
 import { ValueForm } from './value-form.js';
 
 type Option = ServerSetup['options'][number];
-type Setup = Option['clients'][number];
 
-/** The configuration files of clients. */
-const FILES: Readonly<Record<string, ComponentChildren>> = {
-  vscode: (
-    <>
-      <code>.vscode/mcp.json</code> in your workspace, or the file that the command{' '}
-      <b>MCP: Open User Configuration</b> opens
-    </>
-  ),
-  cursor: (
-    <>
-      <code>~/.cursor/mcp.json</code>, or <code>.cursor/mcp.json</code> in your project
-    </>
-  ),
-  'claude-code': (
-    <>
-      <code>.mcp.json</code> in your project
-    </>
-  ),
-  codex: <code>~/.codex/config.toml</code>,
-  copilot: <code>~/.copilot/mcp-config.json</code>,
-};
 const TOOLHIVE = 'toolhive';
 
 /** Reads how to install a version; null if it cannot be installed. */
@@ -76,10 +50,13 @@ interface Props {
 }
 
 /** How to install a server with each client and each remote or package. */
-export function Install({ registry, name, setup, document }: Props): JSX.Element {
+export function InstallServer({ registry, name, setup, document }: Props): JSX.Element {
   const { options, runsInToolHive } = setup;
   const usable = options.filter(({ clients }) => clients.some(({ configuration }) => configuration));
-  const clients = [...(usable.length > 0 ? Object.keys(FILES) : []), ...(runsInToolHive ? [TOOLHIVE] : [])];
+  const clients = [
+    ...(usable.length > 0 ? Object.keys(CONFIGURATION_FILES) : []),
+    ...(runsInToolHive ? [TOOLHIVE] : []),
+  ];
   const [client, choose] = useClient(clients);
   const [chosen, setChosen] = useState<string>();
   const [values, setValues] = useState<Values>({});
@@ -237,16 +214,7 @@ function ToolHiveSteps({ registry, name, document, values, change }: ToolHivePro
   );
 }
 
-function registryUrl(registry: string): string {
-  return `${API_BASE}/registry/${encodeURIComponent(registry)}`;
-}
-
-interface StepsProps extends FormProps {
-  readonly registry: string;
-  /** The name of the server. */
-  readonly name: string;
-  readonly version: string;
-  readonly setup: Setup;
+interface StepsProps extends FormProps, Chosen {
   /** The remote or package of the document. */
   readonly part: unknown;
 }
@@ -256,7 +224,7 @@ function Steps(props: StepsProps): JSX.Element {
   const { client, configuration, omitted } = setup;
   const [scope, setScope] = useState<ClaudeScope>('user');
   const title = CLIENT_TITLES[client] ?? client;
-  const file = FILES[client];
+  const file = CONFIGURATION_FILES[client];
   if (!configuration)
     return (
       <p class="notice">
@@ -331,105 +299,6 @@ function Steps(props: StepsProps): JSX.Element {
       )}
     </>
   );
-}
-
-interface Installer {
-  readonly link?: string | undefined;
-  readonly command?: string | undefined;
-  /** Fields that the link leaves to the environment. */
-  readonly linkUnset?: readonly Field[];
-  /** The file's content. */
-  readonly code: string;
-  /** Fields without a value in the file. */
-  readonly unset: readonly Field[];
-}
-
-type InstallerOf = (props: StepsProps, fields: readonly Field[], scope: ClaudeScope) => Installer;
-
-/** The source of each client's installation. Links and shared files contain no secrets. */
-const INSTALLERS: Readonly<Record<string, InstallerOf>> = {
-  vscode: ({ registry, version, setup, values }, fields) => {
-    const { name, entry } = entryIn(setup.configuration as Entry);
-    const origin = { gallery: registryUrl(registry), version };
-    const plain = {
-      ...filled(entry, fields, values, { withSecrets: false, missing: 'reference' }),
-      ...origin,
-    };
-    const asked = referredIn(fields, plain).flatMap(({ references }) => references);
-    const { inputs = [] } = setup.configuration as { inputs?: readonly Entry[] };
-    const left = inputs.filter(({ id }) => asked.includes(`\${input:${String(id)}}`));
-    const withInputs = left.length > 0 ? { inputs: left } : {};
-    return {
-      link: vscodeLink(name, plain, withInputs.inputs),
-      code: JSON.stringify({ ...withInputs, servers: { [name]: plain } }, null, 2),
-      unset: [],
-    };
-  },
-  cursor: ({ setup, values }, fields) => {
-    const { name, entry } = entryIn(setup.configuration as Entry);
-    const plain = filled(entry, fields, values, { withSecrets: false, missing: 'reference' });
-    return {
-      link: cursorLink(name, plain),
-      linkUnset: referredIn(fields, plain),
-      ...jsonFile(setup, fields, values, true),
-    };
-  },
-  'claude-code': ({ name, setup, values }, fields, scope) => {
-    const { entry } = entryIn(setup.configuration as Entry);
-    const options = { withSecrets: scope !== 'project', missing: 'placeholder' } as const;
-    return {
-      command: claudeCommand(shortName(name), filled(entry, fields, values, options), scope),
-      ...jsonFile(setup, fields, values, false, shortName(name)),
-    };
-  },
-  codex: ({ setup, values }, fields) => {
-    const { name, entry } = entryIn(setup.configuration as Entry);
-    const inFile = filled(entry, fields, values, { withSecrets: true, missing: 'reference' });
-    return {
-      command: codexCommand(
-        name,
-        filled(entry, fields, values, { withSecrets: true, missing: 'placeholder' }),
-      ),
-      code: tomlWith(setup.toml ?? '', name, entry, inFile),
-      unset: fields.filter(
-        (field) =>
-          referredIn([field], inFile).length > 0 ||
-          (field.table !== undefined && field.isRequired && !values[field.name]),
-      ),
-    };
-  },
-  copilot: ({ setup, values }, fields) => jsonFile(setup, fields, values, true),
-};
-
-function jsonFile(
-  { configuration }: Setup,
-  fields: readonly Field[],
-  values: Values,
-  withSecrets: boolean,
-  name?: string,
-): Installer {
-  const { name: ownName, entry } = entryIn(configuration as Entry);
-  const inFile = filled(entry, fields, values, { withSecrets, missing: 'reference' });
-  return {
-    code: JSON.stringify({ mcpServers: { [name ?? ownName]: inFile } }, null, 2),
-    unset: referredIn(fields, inFile),
-  };
-}
-
-/** Adds the entered values to the `env` table, which is the last one in the server's TOML. Comments name variables. */
-function tomlWith(toml: string, name: string, before: Entry, after: Entry): string {
-  const known = (before['env'] ?? {}) as Readonly<Record<string, unknown>>;
-  const added = Object.entries((after['env'] ?? {}) as Readonly<Record<string, unknown>>).filter(
-    ([variable]) => !Object.hasOwn(known, variable),
-  );
-  const text = toml.replaceAll(/^#.*\n?/gm, '').trim();
-  if (added.length === 0) return text;
-  const table = before['env'] === undefined ? ['', `[mcp_servers.${name}.env]`] : [];
-  // A JSON string is a TOML basic string, except for the character DEL.
-  const lines = added.map(
-    ([variable, value]) => `${variable} = ${JSON.stringify(value).replaceAll('\u007f', String.raw`\u007f`)}`,
-  );
-  return [text, ...table, ...lines].join('\n');
 }
 
 /** The environment variables, or members of a table, that the user sets for a file. */
