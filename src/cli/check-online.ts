@@ -13,7 +13,7 @@ import { FileFetcher } from '../sync/file/file.fetcher.js';
 import { SourceFiles } from '../sync/file/source-files.js';
 import { FormatError } from '../sync/formats/source-content.js';
 import { ContentRepositories } from '../content/content-repositories.js';
-import { SourceFormats } from '../sync/formats/source-formats.js';
+import { FormatReaders } from '../sync/formats/format-readers.js';
 import { GitFetcher } from '../sync/git/git.fetcher.js';
 import { ClusterError } from '../sync/kubernetes/cluster-error.js';
 import { API_VERSIONS, collectionOf, RESOURCES } from '../sync/kubernetes/custom-resources.js';
@@ -90,13 +90,13 @@ class SourceContacts {
   private readonly http: HttpClient;
   private readonly files: SourceFiles;
   private readonly reader = new SourceReader();
-  readonly formats: SourceFormats;
+  readonly formats: FormatReaders;
   readonly fetchers: Fetchers;
 
   constructor(private readonly config: Config) {
     this.http = new HttpClient({ maxConnections: 8, proxy: config.proxy });
     const { content, insecureUrls, proxy } = config;
-    this.formats = new SourceFormats(
+    this.formats = new FormatReaders(
       this.reader,
       new ContentRepositories({ ...content, insecureUrls, proxy }),
     );

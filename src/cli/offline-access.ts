@@ -16,7 +16,7 @@ import { KINDS, MANAGED_KIND } from '../source-kinds/kinds.js';
 import { passesFilter } from '../sources/entry-filter.js';
 import { readLocalFile } from '../sync/file/local-file.js';
 import { readJsonFile } from '../sync/formats/json-file.js';
-import { formatSettings } from '../sync/formats/source-formats.js';
+import { formatSettings } from '../sync/formats/format-readers.js';
 import type { StoredSources } from './stored-sources.queries.js';
 
 interface KnownEntry {

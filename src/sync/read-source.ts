@@ -6,12 +6,12 @@ import type { LeasedSource } from '../sources/source-leases.queries.js';
 import type { FetchState } from './fetcher.js';
 import type { Fetchers } from './fetchers.js';
 import type { SourceContent } from './formats/source-content.js';
-import type { SourceFormats } from './formats/source-formats.js';
+import type { FormatReaders } from './formats/format-readers.js';
 import type { MemoryShare } from './read-memory.js';
 
 interface Readers {
   readonly fetchers: Fetchers;
-  readonly formats: SourceFormats;
+  readonly formats: FormatReaders;
   /** Stores the content of the source's repository; if absent, none is stored. */
   readonly folders?: SourceFolders;
 }

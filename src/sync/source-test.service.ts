@@ -13,7 +13,7 @@ import type { LeasedSource } from '../sources/source-leases.queries.js';
 import { SourcesService } from '../sources/sources.service.js';
 import { Fetchers } from './fetchers.js';
 import { FormatError, type SourceContent } from './formats/source-content.js';
-import { SourceFormats } from './formats/source-formats.js';
+import { FormatReaders } from './formats/format-readers.js';
 import { ReadMemory, ReadMemoryError } from './read-memory.js';
 import { readOnce, unsavedSource } from './read-source.js';
 import type { SourceTestAnswer } from './source-test.responses.js';
@@ -38,7 +38,7 @@ export class SourceTests implements OnApplicationShutdown {
   constructor(
     private readonly sources: SourcesService,
     readonly fetchers: Fetchers,
-    readonly formats: SourceFormats,
+    readonly formats: FormatReaders,
     private readonly memory: ReadMemory,
   ) {}
 

@@ -23,7 +23,7 @@ import { inSpan } from '../telemetry/tracing.js';
 import type { FetchState } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { type FormatContent, FormatError } from './formats/source-content.js';
-import { SourceFormats } from './formats/source-formats.js';
+import { FormatReaders } from './formats/format-readers.js';
 import { type MemoryShare, ReadMemory, ReadMemoryError } from './read-memory.js';
 import { readSource } from './read-source.js';
 import { checkNotEmpty, checkNotShrunk, isGuarded } from './shrink-guard.js';
@@ -67,7 +67,7 @@ export class SyncRun {
     private readonly metrics: SyncMetrics,
     private readonly memory: ReadMemory,
     private readonly audit: AuditTrail,
-    readonly formats: SourceFormats,
+    readonly formats: FormatReaders,
     readonly folders: SourceFolders,
     @Inject(limitsConfig.KEY) private readonly limits: ConfigType<typeof limitsConfig>,
     @Inject(contentConfig.KEY) private readonly content: ConfigType<typeof contentConfig>,

@@ -13,7 +13,7 @@ import { MAX_CONNECTIONS } from './fetcher.js';
 import { Fetchers } from './fetchers.js';
 import { FileWatch } from './file/file-watch.js';
 import { FileFetcher } from './file/file.fetcher.js';
-import { SourceFormats } from './formats/source-formats.js';
+import { FormatReaders } from './formats/format-readers.js';
 import { SourceReader } from './source-reader.js';
 import { SourceFiles } from './file/source-files.js';
 import { GitFetcher } from './git/git.fetcher.js';
@@ -40,7 +40,7 @@ import { SyncQueries } from './sync.queries.js';
     FileFetcher,
     FileWatch,
     SourceReader,
-    SourceFormats,
+    FormatReaders,
     SourceFiles,
     ApiFetcher,
     GitFetcher,

@@ -45,7 +45,7 @@ export function formatSettings({ settings, filter }: FormattedSource): FormatSet
  * Git.
  */
 @Injectable()
-export class SourceFormats {
+export class FormatReaders {
   constructor(
     private readonly reader: SourceReader,
     private readonly refs: ContentRepositories,
