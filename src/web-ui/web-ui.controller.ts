@@ -22,7 +22,7 @@ import { PageSettings } from './web-ui.responses.js';
 /** The web UI: its files, and the settings it needs before login. */
 @ApiTags('page')
 @Controller()
-export class PageController {
+export class WebUiController {
   private readonly headers: () => Readonly<Record<string, string>>;
   private readonly settings: () => Omit<PageSettings, 'checksClaims'>;
   private readonly logo: PageFile | null;
