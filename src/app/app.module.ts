@@ -35,7 +35,8 @@ import { ConfiguredRegistries } from './configured-registries.js';
 import { ConfiguredResources } from './configured-resources.js';
 import { ConfiguredSources } from './configured-sources.js';
 import { LargeBodies } from './large-bodies.js';
-import { OpenRegistries, Reload } from './reload.js';
+import { OpenAccessReport } from './open-access-report.js';
+import { Reload } from './reload.js';
 import { ResourceInterceptor } from './resource.interceptor.js';
 
 /** The public application. Guards, interceptors and the pipe run in the order listed. */
@@ -77,7 +78,7 @@ export class AppModule {
         ConfiguredSources,
         LargeBodies,
         Reload,
-        OpenRegistries,
+        OpenAccessReport,
         { provide: APP_FILTER, useClass: AuditFilter },
         { provide: APP_GUARD, useClass: AuthGuard },
         { provide: APP_GUARD, useClass: RolesGuard },

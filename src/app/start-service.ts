@@ -16,7 +16,8 @@ import { Metrics, observePools } from '../telemetry/metrics.js';
 import { ConfiguredResources } from './configured-resources.js';
 import { ENTITIES } from './entities.js';
 import { createPublicApp } from './public-app.js';
-import { OpenRegistries, Reload, type Reloaded } from './reload.js';
+import { OpenAccessReport } from './open-access-report.js';
+import { Reload, type Reloaded } from './reload.js';
 
 export interface RunningService {
   readonly publicPort: number;
@@ -77,7 +78,7 @@ export async function startService(
     const publicPort = await listen(app.getHttpServer(), config.addresses.public);
     const scheduler = app.get(SyncScheduler);
     await waitForFirstSyncs(() => scheduler.firstRunsAreDone(), logger, stopping);
-    await app.get(OpenRegistries).report(config);
+    await app.get(OpenAccessReport).report(config);
     const { readiness, lost } = database;
     state.markStarted(() => readiness.ping());
     const reload = app.get(Reload);
