@@ -26,7 +26,7 @@ import {
 import { NestLogger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { HttpMetrics, requestLog, resumeTrace } from '../telemetry/requests.js';
-import { RegistryCallers } from '../visibility/registry-key-callers.js';
+import { OpenRegistryCallers } from '../visibility/open-registry-callers.js';
 import { AppModule } from './app.module.js';
 
 /** The consumer API, discovery and OpenAPI: the only paths with CORS headers. */
@@ -182,7 +182,7 @@ function securityHeaders(oauth: OAuthConfig | null): Middleware {
  * are checked.
  */
 function admitKeys(
-  callers: RegistryCallers,
+  callers: OpenRegistryCallers,
 ): (request: Request, response: Response, next: NextFunction) => void {
   return (request, _response, next) => {
     const { registryKey } = request;
@@ -241,7 +241,7 @@ export async function createPublicApp(
   app.use((...args: Parameters<Middleware>) => secure()(...args));
   app.enableCors(corsFor(config.cors.origins));
   if (isAnonymous) app.use(refuseForeignOrigins(config.cors.origins));
-  app.use(admitKeys(app.get(RegistryCallers)));
+  app.use(admitKeys(app.get(OpenRegistryCallers)));
   publishOpenApi(app, version, (compute) => inForce.derive(compute));
   if (isAnonymous && !config.readOnly) warnIfOpen(httpServer, logger);
   return app;

@@ -9,7 +9,7 @@ import { ApiError } from '../http/errors.js';
 import type { CachedJson } from '../http/json-answers.js';
 import type { Client } from '../http/request-context.js';
 import { isUnchanged } from './freshness.queries.js';
-import { RegistryCallers } from './registry-key-callers.js';
+import { OpenRegistryCallers } from './open-registry-callers.js';
 import { RegistryLookup, type RegistryState } from './registry-lookup.queries.js';
 import { Partitions, ViewCache } from './partitions.js';
 import type { RememberedRegistry, View } from './view.js';
@@ -82,7 +82,7 @@ export class RegistryViews {
     private readonly lookup: RegistryLookup,
     private readonly partitions: Partitions,
     private readonly policy: AccessPolicy,
-    private readonly callers: RegistryCallers,
+    private readonly callers: OpenRegistryCallers,
   ) {
     this.cache = new ViewCache(policy);
   }

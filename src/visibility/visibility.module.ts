@@ -6,7 +6,7 @@ import { AuthzModule } from '../authz/authz.module.js';
 import { Source } from '../sources/source.entity.js';
 import { OpenEntries } from './open-entries.queries.js';
 import { Partitions } from './partitions.js';
-import { RegistryCallers } from './registry-key-callers.js';
+import { OpenRegistryCallers } from './open-registry-callers.js';
 import { RegistryLookup, ViewsQueries } from './registry-lookup.queries.js';
 import { RegistryViews } from './registry-views.js';
 
@@ -15,12 +15,12 @@ import { RegistryViews } from './registry-views.js';
   providers: [
     ViewsQueries,
     RegistryLookup,
-    RegistryCallers,
-    { provide: CallersWithoutToken, useExisting: RegistryCallers },
+    OpenRegistryCallers,
+    { provide: CallersWithoutToken, useExisting: OpenRegistryCallers },
     Partitions,
     RegistryViews,
     OpenEntries,
   ],
-  exports: [CallersWithoutToken, OpenEntries, Partitions, RegistryCallers, RegistryViews],
+  exports: [CallersWithoutToken, OpenEntries, Partitions, OpenRegistryCallers, RegistryViews],
 })
 export class VisibilityModule {}

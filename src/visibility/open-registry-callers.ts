@@ -13,7 +13,7 @@ import { RegistryLookup, type RegistryState } from './registry-lookup.queries.js
  * and no access to other registries.
  */
 @Injectable()
-export class RegistryCallers extends CallersWithoutToken {
+export class OpenRegistryCallers extends CallersWithoutToken {
   private readonly admitted = new WeakMap<Request, Caller>();
   private readonly found = new WeakMap<Caller, RegistryState>();
 
