@@ -5,7 +5,7 @@ import { pluralize } from '../ui/format.js';
 import { EmptyState, Loading, useQuery } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
-import { totalOf } from './counts.js';
+import { totalOf } from './filter-counts.js';
 import { EntryCard } from './entry-card.js';
 import { FilterPanel } from './filters.js';
 import { newest } from './merge-results.js';

@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ENTRY_TYPES, TYPE_LABELS } from '../api/entry-types.js';
 import { useDebouncedText } from '../ui/filter-controls.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
-import type { FilterCounts, ValueCounts } from './counts.js';
+import type { FilterCounts, ValueCounts } from './filter-counts.js';
 import { publisherOf } from './publisher.js';
 import { type CatalogueFilter, countFilters, NO_FILTER, type Sort, sortOf, SORTS } from './search.js';
 

@@ -9,7 +9,7 @@ import { Loading } from '../ui/query.js';
 import { Refusal } from '../ui/refusal.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
 import { Loosely, NothingFound } from './catalogue-list.js';
-import { countsOf, totalOf } from './counts.js';
+import { countsOf, totalOf } from './filter-counts.js';
 import { EntryCard } from './entry-card.js';
 import { FilterPanel } from './filters.js';
 import { type MergedEntry, mergeResults, newest } from './merge-results.js';

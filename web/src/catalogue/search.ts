@@ -1,7 +1,7 @@
 import { api, failureFrom, unwrap } from '../api/client.js';
 import { isEntryType } from '../api/entry-types.js';
 import type { EntryType, SearchResult } from '../api/types.js';
-import type { Counts } from './counts.js';
+import type { Counts } from './filter-counts.js';
 
 export const SORTS = { relevance: 'Best match', updated: 'New and updated', name: 'Name' } as const;
 export type Sort = keyof typeof SORTS;

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureFrom } from '../api/client.js';
 import type { FoundEntry, SearchResult } from '../api/types.js';
-import { countsOf, type FilterCounts, totalOf } from './counts.js';
+import { countsOf, type FilterCounts, totalOf } from './filter-counts.js';
 import { type CatalogueFilter, countInstallable, readSearch } from './search.js';
 import { useQuery } from '../ui/query.js';
 

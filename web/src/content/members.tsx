@@ -5,7 +5,7 @@ import { entryHash } from '../navigation/route.js';
 import { useQuery } from '../ui/query.js';
 import { CollapsedList } from '../ui/table.js';
 import { UntrustedText } from '../ui/untrusted-text.js';
-import { inAll } from './in-all.js';
+import { representingEntry } from './representing-entry.js';
 import { entriesWith, tokenOf } from './members-search.js';
 
 const SHOWN = 10;
@@ -114,7 +114,7 @@ function useLinks(
       const results: FoundEntry[][] = [];
       if (tokens.length <= MAX_TOKENS)
         for (const token of tokens) results.push(await entriesWith(registry, [token], 'server', signal));
-      const found = inAll(results);
+      const found = representingEntry(results);
       links.push(found && entryHash(registry, found));
     }
     return links;

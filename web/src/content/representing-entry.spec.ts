@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { FoundEntry } from '../api/types.js';
-import { inAll } from './in-all.js';
+import { representingEntry } from './representing-entry.js';
 
 const found = (...names: readonly string[]) =>
   names.map((name) => ({ type: 'server', name }) as unknown as FoundEntry);
@@ -12,5 +12,5 @@ it.each<[string, FoundEntry[][], string | undefined]>([
   ['a package of a server beside an unknown one', [found('io.a/x'), []], undefined],
   ['packages of two servers', [found('io.a/x'), found('io.a/y')], undefined],
 ])('returns the page that all of %s have', (_, results, expected) => {
-  expect(inAll(results)?.name).toBe(expected);
+  expect(representingEntry(results)?.name).toBe(expected);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { FoundEntry, SearchResult } from '../api/types.js';
-import { countsOf } from './counts.js';
+import { countsOf } from './filter-counts.js';
 
 function resultOf(names: readonly string[], total = names.length): SearchResult {
   const items = names.map((name): FoundEntry => ({
