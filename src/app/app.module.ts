@@ -31,13 +31,13 @@ import { WebUiModule } from '../web-ui/web-ui.module.js';
 import { WebhooksModule } from '../webhooks/webhooks.module.js';
 import { AppliedSettings } from './applied-settings.js';
 import { CapacityInterceptor } from './capacity.interceptor.js';
+import { ClaimsInterceptor } from './claims.interceptor.js';
 import { ConfiguredRegistries } from './configured-registries.js';
 import { ConfiguredResources } from './configured-resources.js';
 import { ConfiguredSources } from './configured-sources.js';
 import { LargeBodies } from './large-bodies.js';
 import { OpenAccessReport } from './open-access-report.js';
 import { Reload } from './reload.js';
-import { ResourceInterceptor } from './resource.interceptor.js';
 
 /** The public application. Guards, interceptors and the pipe run in the order listed. */
 @Module({})
@@ -84,7 +84,7 @@ export class AppModule {
         { provide: APP_GUARD, useClass: RolesGuard },
         { provide: APP_GUARD, useClass: ReadOnlyGuard },
         ...(config.audit.reads ? [{ provide: APP_INTERCEPTOR, useClass: ReadsInterceptor }] : []),
-        { provide: APP_INTERCEPTOR, useClass: ResourceInterceptor },
+        { provide: APP_INTERCEPTOR, useClass: ClaimsInterceptor },
         { provide: APP_INTERCEPTOR, useClass: CapacityInterceptor },
         { provide: APP_PIPE, useClass: RequestValidationPipe },
       ],

@@ -55,7 +55,7 @@ export interface NamedResource {
 }
 
 /**
- * The resource in the path, which the ResourceInterceptor loads for `@Loaded()`: for consumer routes a VerifiedAccess to
+ * The resource in the path, which the ClaimsInterceptor loads for `@Loaded()`: for consumer routes a VerifiedAccess to
  * `:registry`, which must admit the caller; for routes of `mcp-publisher` the Registry, which must accept publications
  * (reference/publishing); for admin routes the resource, which must be visible to the caller. Checked before reading
  * the body.
@@ -245,7 +245,7 @@ export interface ReadEntry {
   readonly version?: string;
 }
 
-/** A request with the resource that the ResourceInterceptor loaded for its handler. */
+/** A request with the resource that the ClaimsInterceptor loaded for its handler. */
 export interface LoadedRequest extends AuthenticatedRequest {
   loaded?: unknown;
   entered?: EnteredRegistry;

@@ -211,7 +211,7 @@ export interface CatalogRequest extends LoadedRequest {
   catalogAccess?: RegistryAccess;
 }
 
-/** Marks a CatalogRead route for the ResourceInterceptor. */
+/** Marks a CatalogRead route for the ClaimsInterceptor. */
 export const IsCatalogRead = Reflector.createDecorator();
 
 /**

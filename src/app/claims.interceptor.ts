@@ -19,11 +19,11 @@ import { SourcesService } from '../sources/sources.service.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
 /**
- * Loads the resource in the path of an admin route, or enters the registry, and stores the result for `@Loaded()`
- * (reference/errors).
+ * Decides by the caller's claims which resource in the path a request may load, or whether it may enter the registry, and stores
+ * the result for `@Loaded()` (reference/errors).
  */
 @Injectable()
-export class ResourceInterceptor implements NestInterceptor {
+export class ClaimsInterceptor implements NestInterceptor {
   constructor(
     private readonly reflector: Reflector,
     private readonly views: RegistryViews,
