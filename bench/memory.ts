@@ -19,7 +19,7 @@ const MIB = 2 ** 20;
 const AT_REST_MS = 3_000;
 
 /**
- * Measures the service's memory after it has served 100 000 versions: all pages to three callers, searches, and
+ * Measures the service's memory after it has served 100,000 versions: all pages to three callers, searches, and
  * versions by name, repeatedly, so that all bounded caches are full.
  */
 export async function measureMemory(stage: Stage, quick: boolean): Promise<Figure[]> {

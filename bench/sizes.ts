@@ -24,7 +24,7 @@ interface Sized {
   readonly middle: string;
 }
 
-/** Compares the median time of a page of 30 in larger catalogs with a catalog of 1 000 versions. */
+/** Compares the median time of a page of 30 in larger catalogs with a catalog of 1,000 versions. */
 export async function measureSizes(stage: Stage, quick: boolean): Promise<Figure[]> {
   const sizes = [1_000, 10_000, 100_000, ...(quick ? [] : [1_000_000])];
   const sized: Sized[] = [];

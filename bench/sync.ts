@@ -1,4 +1,4 @@
-// Measures syncs of 10 000 servers of 1.5 to 4 KB from a file: into an empty source, unchanged, reformatted,
+// Measures syncs of 10,000 servers of 1.5 to 4 KB from a file: into an empty source, unchanged, reformatted,
 // and with one in ten changed. The baseline is a COPY of the same rows into identical tables and indexes on the
 // same PostgreSQL server, with default settings (fsync on). Rounds alternate, so that noise affects all alike.
 // Also measures the longest block of the event loop. Leaves nothing behind.

@@ -4,7 +4,7 @@ export interface DemoUser {
   readonly name: string;
   /** A short description. */
   readonly who: string;
-  /** Claims of the user's tokens besides `sub`. */
+  /** Claims of the user's tokens in addition to `sub`. */
   readonly claims: Readonly<Record<string, string | readonly string[]>>;
   /** What the user sees, given the claims and `registry.yaml`. */
   readonly sees: string;

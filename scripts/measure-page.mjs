@@ -1,5 +1,5 @@
 /* global document, window, Event, fetch, performance, PerformanceObserver, requestAnimationFrame */
-// Measures the web UI with a catalog of 100 000 servers: size of the first load, largest contentful paint with the CPU
+// Measures the web UI with a catalog of 100,000 servers: size of the first load, largest contentful paint with the CPU
 // slowed down four times, delay from the last keystroke to the search results, and smoothness of scrolling to the end.
 // Run `npm run build` first, then `node scripts/measure-page.mjs [--entries 100000]`. Uses the Chromium in CHROMIUM, or
 // /usr/bin/chromium.

@@ -98,7 +98,7 @@ program
   .option('--token-file <file>', 'the caller: a file with a token, which is not verified')
   .option('--provider <name>', 'the caller: the provider of --token-claims')
   .option('--token-claims <json>', 'the caller: the claims of a token, before the mapping')
-  .option('--anonymous', 'the caller: anonymous, without a token')
+  .option('--anonymous', 'the caller: someone without a token')
   .option('--key <name>', 'the caller: the name of a registry key')
   // reference/explain: usage errors exit with 2, because 1 means refused.
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))

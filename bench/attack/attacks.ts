@@ -22,13 +22,13 @@ export const addressOf = (last: number) =>
 const ATTACKER = addressOf(9);
 
 const PER_SECOND = 20;
-/** A 1.2 KB body that expands to 590 000 nested arrays. */
+/** A 1.2 KB body that expands to 590,000 nested arrays. */
 const NESTED = gzipSync(Buffer.from('['.repeat(590_000) + ']'.repeat(590_000)));
 const HALF_SENT = 1_500;
 const SLOW_READERS = 300;
 const LEFT_OPEN = 10_000;
 const MADE_UP_TOKENS = 300;
-/** Any two teams form a claim set: 19 900 in total. */
+/** Any two teams form a claim set: 19,900 in total. */
 export const TEAMS = Array.from({ length: 200 }, (_, team) => `t-${team}`);
 /** Prefix of the attacker's entries; sorts last. */
 const LARGE_NAMES = 'zz.large/server-';

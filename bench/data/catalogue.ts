@@ -37,7 +37,7 @@ const DAY_MS = 86_400_000;
 const NEWEST = Date.UTC(2026, 9, 1);
 const ROWS_A_CHUNK = 200;
 
-/** "any" lets a single value match all teams: a token with 2 000 values would not fit into a header. */
+/** "any" lets a single value match all teams: a token with 2,000 values would not fit into a header. */
 export const teamClaims = (team: number) => ({ org: 'acme', team: ['everybody', `team-${team}`] });
 /** Callers of a catalog, by the entries they see. */
 export const SEES_ALL = { org: 'acme', team: 'everybody' };

@@ -1,4 +1,4 @@
-// Blocks 100 000 versions by one glob with two replicas. Measures the time of the request, how long afterwards the
+// Blocks 100,000 versions by one glob with two replicas. Measures the time of the request, how long afterwards the
 // other replica still shows one of them, and how long reads of other names take in the meantime.
 import console from 'node:console';
 import { writeFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 // Connects to PostgreSQL servers with each `sslMode`. The servers have a valid certificate, one for another name, or
-// none; some require a client certificate or a password. Reports which connections are accepted, and the message of
+// none; some require a client certificate or a password. Reports which connections are accepted, and the message for
 // each refusal. Needs openssl; uses Debian's PostgreSQL unless `--binaries` specifies another installation.
 import { execFile } from 'node:child_process';
 import console from 'node:console';

@@ -38,7 +38,7 @@ export class AdmissionController {
     audit: 'admission.read',
     loads: ITEM,
     operationId: 'getAdmissionItem',
-    summary: 'Returns one item with its document and how it differs from what is served',
+    summary: 'Returns one item with its document and its difference from the served version',
     answer: AdmissionItemDetails,
     errors: [],
   })
@@ -109,7 +109,7 @@ export class AdmissionController {
     loads: ITEM,
     body: DecisionBody,
     operationId: 'withdrawAdmissionItem',
-    summary: 'Withdraws what the caller published',
+    summary: 'Withdraws a version or change that the caller published',
     answer: AdmissionItemDetails,
     errors: DECISION_ERRORS,
   })

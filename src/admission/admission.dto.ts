@@ -37,7 +37,7 @@ const MAX_NAME = 300;
 const MAX_COMMENT = 2_000;
 const MAX_GLOBS = 200;
 
-/** reference/admission. Unknown and empty parameters are ignored. */
+/** Query parameters (reference/admission). Unknown and empty ones are ignored. */
 export class AdmissionListParameters {
   @ApiPropertyOptional({ default: 'held' }) @MayBeEmpty() @IsIn(ITEM_STATUSES) status?: string;
 

@@ -16,7 +16,7 @@ export type ItemStatus = (typeof ITEM_STATUSES)[number];
 export const DECISIONS = ['approve', 'reject', 'comment', 'withdraw'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
-/** A version, or a change to an entry, that waits for a decision or has been decided (reference/admission). */
+/** A version, or a change to an entry, that is waiting for a decision or has been decided (reference/admission). */
 @Entity('admission_item')
 @Check('admission_item_status_check', isOneOf('status', ITEM_STATUSES))
 @Index('admission_item_held', ['sourceId', 'type', 'name', 'version', 'digest'], {
@@ -80,7 +80,7 @@ export class AdmissionItem {
   @Timestamp({ name: 'decided_at', nullable: true })
   decidedAt: Date | null;
 
-  /** Whether only blocks may still hold the item: it was approved, or served before a block. */
+  /** Whether only blocks may still hold the item, because it was approved, or was served before a block. */
   @Column({ name: 'is_approved', type: 'boolean', default: false })
   isApproved: boolean;
 

@@ -104,7 +104,7 @@ export class AdmissionItemDetails extends AdmissionItemAnswer {
   /** The state of the content while the version is held. */
   content?: ContentAnswer;
 
-  /** The members of the content; absent while none is stored. */
+  /** The members of the content; absent if none is stored. */
   members?: Members;
 
   /** How it differs from the version that is served. */

@@ -82,7 +82,7 @@ export class BlocksController {
     access: 'superAdmin',
     audit: 'block.delete',
     operationId: 'deleteBlock',
-    summary: 'Removes a block; what nothing else holds is served again',
+    summary: 'Removes a block; versions that nothing else holds are served again',
     parameters: [ID],
     answer: null,
     ifMatch: true,

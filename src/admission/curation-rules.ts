@@ -5,7 +5,7 @@ import { parseDuration } from '../validation/value-checks.js';
 import { isInRange } from './block-rule.js';
 import { ADMIT, CONTENT_MISSING, type HoldReason, type Verdict } from './hold-reason.js';
 
-/** A version that a source shows, if its document is not the one served. */
+/** A version that a source shows, if its document differs from the served one. */
 export interface CuratedVersion {
   readonly name: string;
   readonly version: string;
@@ -53,7 +53,7 @@ export function curate(settings: AdmissionConfig | null, version: CuratedVersion
   return holdFor(reasons);
 }
 
-/** Judges content that is stored after its version: rules without `contains` have already decided. */
+/** Decides about content that is stored after its version: rules without `contains` have already decided. */
 export function curateContent(
   settings: AdmissionConfig | null,
   version: Pick<CuratedVersion, 'name' | 'version' | 'contents'> & { readonly publishedAt: Date },

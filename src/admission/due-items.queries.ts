@@ -86,7 +86,7 @@ export class DueItems extends Polling {
     }
   }
 
-  // The settings may have changed since the due time was computed, so every version is judged again.
+  // The settings may have changed since the due time was computed, so every version is checked again.
   private async admitDue(manager: EntityManager, sourceId: number): Promise<number> {
     await waitForLocks(manager);
     if (!(await tryLockBulkWrite(manager, sourceId))) return 0;
@@ -185,7 +185,7 @@ export class DueItems extends Polling {
         if (isAdmitted) admitted += 1;
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
-        // The source has reached its limit of claim sets.
+        // The source has reached its limit on claim sets.
         await this.items.update({ id: item.id, status: 'held' }, { dueAt: timeIn(60_000) });
       }
     }

@@ -55,7 +55,7 @@ export class HeldPublications {
   }
 }
 
-/** Content by the digest of its tree, by served version and by held item. */
+/** Content by tree digest, by served version and by held item. */
 interface ContentIds {
   readonly trees: readonly string[];
   readonly versionIds: readonly string[];
@@ -82,7 +82,7 @@ export async function membersOfVersions(
   return new Map(rows.map(({ id, members }) => [id, members]));
 }
 
-/** Assigns the content of served versions, which are now being held and deleted, to their items. */
+/** Assigns the content of served versions that are being held, and deleted as versions, to their items. */
 export async function keepContent(
   manager: EntityManager,
   withdrawn: readonly { readonly itemId: string; readonly versionId: string }[],

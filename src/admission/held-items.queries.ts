@@ -208,7 +208,7 @@ export async function relabelItems(
   await manager.update(AdmissionItem, { sourceId, type, name, status: 'held' }, { claims });
 }
 
-/** Counts a person's publications and changes that wait for a decision. */
+/** Counts a person's publications and changes that are waiting for a decision. */
 export async function countHeldBy(manager: EntityManager, publisherKey: Buffer | null): Promise<number> {
   if (publisherKey === null) return 0;
   return manager.countBy(AdmissionItem, { publisherKey, status: 'held', isApproved: false });

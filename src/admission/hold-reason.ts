@@ -30,7 +30,7 @@ export const CONTENT_MISSING: HoldReason = {
   message: 'A rule about its contents can only decide once they are stored',
 };
 
-/** The hold reason of an item that is judged again because its content is now stored. */
+/** Returns the reason for holding an item whose content is now stored, so that the item is decided again. */
 export function contentStored(now: Date): HoldReason {
   return { policy: 'content', message: 'Its content is stored', dueAt: now.toISOString() };
 }

@@ -24,7 +24,7 @@ interface StoredDocuments {
   readonly served: string | null;
   readonly latest: string | null;
   readonly servedClaims: Claims | null;
-  /** The members as JSON text; null while no content is stored. */
+  /** The members as JSON text; null if no content is stored. */
   readonly members: string | null;
   readonly servedMembers: string | null;
   /** The state of the content, as JSON text; null for servers. */

@@ -40,7 +40,7 @@ export interface PublishedSource {
 
 /** The held versions of an entry. */
 export interface Reservation {
-  /** The claims with which held versions reserve the name; null if none is held. */
+  /** The claims under which held versions reserve the name; null if none is held. */
   readonly claims: Claims | null;
   readonly size: EntrySize;
   readonly hasVersion: boolean;

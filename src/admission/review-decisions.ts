@@ -55,9 +55,9 @@ export class Decisions {
   ) {}
 
   /**
-   * @param seen the item as read without a lock, so that callers who may not decide take no lock.
+   * @param seen the item as read without a lock, so that callers who are not allowed to decide take no lock.
    * @throws ApiError 404 `item_not_found`; 403 `own_publication`, `not_reviewer`; 409 `digest_mismatch`,
-   *   `already_decided`, `already_approved`, `too_many_comments`.
+   * `already_decided`, `already_approved`, `too_many_comments`.
    */
   async decide(
     caller: Caller,

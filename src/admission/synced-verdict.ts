@@ -95,7 +95,7 @@ export function verdictOn(seen: SeenVersion, rules: SyncRules): SyncedVerdict {
   };
 }
 
-/** Judges content stored by this sync for a version that is already served without it. */
+/** Decides about content that this sync stores for a version that was already served without it. */
 function verdictOnArriving(
   { version: { name, version }, stored, isServed, content }: SeenVersion,
   contents: Contents,

@@ -94,7 +94,10 @@ export class WebhookQuestions extends Polling {
         this.answers.push({ question, config, answer, until });
       } else await endQuestions(manager, name, [question.itemId]);
     } catch (error) {
-      this.logger.debug({ err: error, webhook: name }, 'A question to an admission webhook was not asked');
+      this.logger.debug(
+        { err: error, webhook: name },
+        'An admission webhook could not be asked about a version',
+      );
     } finally {
       this.inFlight.set(name, (this.inFlight.get(name) ?? 1) - 1);
       this.pollNow();
@@ -166,7 +169,7 @@ export class WebhookQuestions extends Polling {
   }
 }
 
-/** The reason of an item that nothing holds anymore: DueItems applies the current settings and admits it. */
+/** The reason given to an item that nothing holds anymore: DueItems applies the current settings and admits it. */
 function admittedAt(now: Date): HoldReason {
   return { policy: 'webhook', message: 'The webhooks admitted this version', dueAt: now.toISOString() };
 }

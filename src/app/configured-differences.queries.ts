@@ -6,7 +6,7 @@ import { Registry } from '../registries/registry.entity.js';
 import { sourceColumns as declaredSource } from '../sources/source-writer.js';
 import { Source } from '../sources/source.entity.js';
 
-/** Declared names whose rows are missing or different, and IDs of rows to remove. */
+/** Declared names whose rows are missing or different, and the IDs of rows to remove. */
 interface Difference {
   readonly declared: ReadonlySet<string>;
   readonly leaving: readonly number[];

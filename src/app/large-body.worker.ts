@@ -83,7 +83,7 @@ function count(value: unknown, isClaim: boolean, counts: { values: number; claim
     if (isClaim) counts.claims += 1;
     return;
   }
-  // Pairs of `Object.entries` would take most of the worker's heap for a body of 400,000 values.
+  // The pairs from `Object.entries` would take most of the worker's heap for a body of 400,000 values.
   if (Array.isArray(value)) for (const item of value) count(item, isClaim, counts);
   else
     for (const key of Object.keys(value))

@@ -28,7 +28,7 @@ export interface Reloaded {
 /**
  * Applies a changed configuration (reference/commands): sources, registries, `auth.authz`, and of `auth.oauth` the
  * providers and blocked callers. The catalog and the rules cannot change atomically, so in the meantime both the old
- * and the new policy must permit an action, each judging the claims that its own providers map.
+ * and the new policy must permit an action, each based on the claims that its own providers map.
  */
 @Injectable()
 export class Reload {
@@ -89,7 +89,7 @@ export class Reload {
   }
 }
 
-/** The settings besides `auth.authz` that a reload applies if the mode stays the same. */
+/** The settings other than `auth.authz` that a reload applies if the mode stays the same. */
 const RELOADED: ReadonlySet<string> = new Set([
   'sources',
   'registries',

@@ -12,7 +12,7 @@ export const DEFAULT_EVENTS = 100;
 
 const MAX_NAME = 300;
 
-/** reference/audit. Unknown and empty parameters are ignored. */
+/** Query parameters (reference/audit). Unknown and empty ones are ignored. */
 export class AuditListParameters {
   /** Only events at or after this time */
   @ApiPropertyOptional({ format: 'date-time' }) @MayBeEmpty() @IsTimestamp() since?: string;

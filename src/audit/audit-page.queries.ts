@@ -153,8 +153,8 @@ export async function walkEvents(
 
 /**
  * Returns the roundest position from `low` up to, but excluding, `high`: as a 128-bit number it ends in the most zeros.
- * A cursor with this position reveals roughly how far the walk got, but no ID or time of an event that the caller may
- * not see.
+ * A cursor with this position reveals roughly how far the walk got, but no ID or time of an event that the caller
+ * cannot see.
  */
 function positionBetween(low: string, high: string): string {
   const before = (id: string) => BigInt(`0x${id.replaceAll('-', '')}`) - 1n;

@@ -58,7 +58,7 @@ export function resourceChange(
   };
 }
 
-/** The caller and the request of a change. */
+/** The caller and the request that make a change. */
 export interface Requester {
   readonly caller: Caller;
   readonly context: RequestContext;

@@ -57,7 +57,7 @@ export function tokenFromRequest({ rawHeaders }: Pick<Request, 'rawHeaders'>): s
   return sent.kind === 'token' ? sent.token : null;
 }
 
-/** Cache key of a token; caches must not contain the token itself (reference/authentication). */
+/** Cache key for a token; caches must not contain the token itself (reference/authentication). */
 export function tokenDigest(token: string): string {
   return hash('sha256', token, 'base64url');
 }

@@ -108,7 +108,7 @@ const SHAPES: readonly { readonly matches: (claims: Caller['claims']) => boolean
       matches: ({ realm_access: realm, resource_access: resource }) => isObject(realm) || isObject(resource),
       hint:
         'The tokens contain roles nested in realm_access or resource_access (Keycloak), but rules only compare top-level ' +
-        'claims: map the roles with `claims` of the provider, or configure it to write them into a separate claim',
+        "claims: map the roles with the provider's `claims`, or configure it to write them into a separate claim",
     },
     {
       matches: ({ _claim_names: elsewhere, hasgroups }) =>
@@ -116,7 +116,7 @@ const SHAPES: readonly { readonly matches: (claims: Caller['claims']) => boolean
         [true, 'true'].includes(hasgroups as never),
       hint:
         'The tokens omit the groups because there are too many (_claim_names or hasgroups, Entra ID), so rules see none: ' +
-        'configure `groups` of the provider, let it include only groups assigned to this application, or use app roles',
+        "configure the provider's `groups`, let it include only groups assigned to this application, or use app roles",
     },
   ];
 

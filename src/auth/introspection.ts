@@ -75,7 +75,7 @@ export class Introspection {
     return this.vouched.has(tokenDigest(token));
   }
 
-  /** Records that this provider accepted the token and so decided. */
+  /** Records that this provider accepted the token, which settles the verdict. */
   vouchFor(token: string): void {
     this.vouched.set(tokenDigest(token), true);
   }

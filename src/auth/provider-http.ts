@@ -6,9 +6,12 @@ import { withoutQuery } from '../validation/redaction.js';
 
 /** reference/authentication: request timeout. */
 const TIMEOUT_MS = 5_000;
-/** reference/authentication: of discovery and keys. */
+/** Maximum response size for discovery and keys (reference/authentication). */
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** reference/authentication: of introspection and groups, because the size in memory may be a multiple. */
+/**
+ * Maximum response size for introspection and groups (reference/authentication): in memory, a response may take a
+ * multiple.
+ */
 export const MAX_TOKEN_ANSWER_BYTES = 64 * 1024;
 const MAX_TOKEN_BYTES = 1024 * 1024;
 /**

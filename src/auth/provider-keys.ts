@@ -56,9 +56,9 @@ export class ProviderKeys {
   ) {}
 
   /**
-   * Tries the keys that may have signed a token, in the order of the key set: those with its `kid`, or all keys if it has
-   * none. If none of them verifies the token, the provider may have replaced a key, so fetches
-   * the keys again and tries the new ones.
+   * Tries the keys that may have signed a token, in the order of the key set: those with its `kid`, or all keys if it
+   * has none. If none of them verifies the token, the provider may have replaced a key, so the keys are fetched again
+   * and the new ones are tried.
    *
    * @param verify Resolves with undefined if the key did not sign the token.
    * @returns undefined if no key did.

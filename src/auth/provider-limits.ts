@@ -91,7 +91,7 @@ export class ProviderLimits {
     const quota = known ? this.accepted : this.unknown;
     if (quota.tryAcquire(clientKey)) return quota;
     if (!known && quota.held(clientKey) >= MAX_UNKNOWN_PER_CLIENT)
-      throw new ProviderLimitExceeded(`too many tokens of this client are waiting for ${this.purpose}`);
+      throw new ProviderLimitExceeded(`too many tokens from this client are waiting for ${this.purpose}`);
     throw new ProviderUnavailable(`too many tokens are waiting for ${this.purpose}`, null, false);
   }
 }

@@ -49,7 +49,7 @@ export interface Refusal {
   readonly reason: string;
   /** The configured value. */
   readonly expected?: string;
-  /** The token's value, shortened and without control characters. */
+  /** The value in the token, shortened and without control characters. */
   readonly received?: string;
 }
 
@@ -170,7 +170,7 @@ function nonEmpty(value: unknown): string | undefined {
 }
 
 const MAX_NAME = 200;
-/** Characters that are invisible or change the order of others. */
+/** Characters that are invisible, or that change the order of other characters. */
 const UNFIT_FOR_NAMES = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
 /** Returns a person's name (reference/audit); undefined unless it is visible text of at most 200 characters. */

@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type Role, ROLES } from '../auth/route.js';
 import { IsFlag, MayBeEmpty } from '../validation/decorators.js';
 
-/** reference/explain. */
+/** Query parameters (reference/explain). */
 export class MeQuery {
   /** Include the claims of the caller */
   @MayBeEmpty() @IsFlag() claims?: string;
@@ -22,7 +22,7 @@ export class MeAnswer {
   @ApiPropertyOptional({
     type: 'object',
     additionalProperties: true,
-    description: 'With `claims=true`: the claims of the token, after the claim mapping of its provider',
+    description: "With `claims=true`: the claims of the token, after its provider's claim mapping",
   })
   claims?: Readonly<Record<string, unknown>>;
 }

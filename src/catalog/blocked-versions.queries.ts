@@ -46,7 +46,7 @@ interface BlockedClaims {
   readonly sourceId: number;
   /** JSON text. */
   readonly claims: string;
-  /** Changes with the items that have these claims. */
+  /** Changes whenever the items with these claims change. */
   readonly items: string;
 }
 

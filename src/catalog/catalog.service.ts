@@ -158,8 +158,8 @@ export class CatalogService {
   }
 
   /**
-   * Streams a configuration of any length, in one pass over the servers per member. If the catalog changes meanwhile,
-   * the response contains each server as it was at some time during the request.
+   * Streams a configuration of any length, in one pass over the servers per member. If the catalog changes in the
+   * meantime, the response contains each server as it was at some time during the request.
    */
   private async longConfig(access: VerifiedAccess, request: ConfigPageRequest): Promise<StreamedJson> {
     const key = cacheKey(access.view, request);

@@ -24,7 +24,7 @@ import { visiblePlugins } from './plugin-servers.queries.js';
 /** Limits of a configuration that is built in memory and cached, including its documents. A longer one is streamed. */
 const MAX_SERVERS = 10_000;
 const MAX_CHARACTERS = 16 * 1_024 * 1_024;
-/** Limits of a page, besides its size. */
+/** Limits of a page, in addition to its size. */
 const SERVERS_PER_PAGE = 250;
 
 /** Thrown instead of returning a configuration that is too long to build in memory, or that changed while it was read. */
@@ -190,7 +190,8 @@ export class ConfigReader {
       if (!(await add(version))) break;
     }
     if (!last || (isLast && count === rows.length)) return null;
-    // No key sorts below the empty string, so no name is read twice, even if its latest version changes meanwhile.
+    // No key sorts below the empty string, so no name is read twice, even if its latest version changes in the
+    // meantime.
     return { name: last.name, key: kind === 'latest' ? '' : last.key };
   }
 

@@ -34,7 +34,7 @@ export class EntrySearchQuery {
   @ApiPropertyOptional({
     description:
       'A member of skills and plugins: `npm:…`, `pypi:…`, `oci:…`, `nuget:…`, `url:https://…` with everything below it, ' +
-      '`hook:PreToolUse`, `skill:…`. With `type=server`, a package or remote of servers',
+      '`hook:PreToolUse`, `skill:…`. With `type=server`, a package or remote of a server',
     example: 'npm:left-pad',
   })
   @IsOptional()
@@ -118,7 +118,7 @@ export class FoundEntry {
   @ApiPropertyOptional({
     format: 'date-time',
     description:
-      'With `dates`: when the version was published here or, according to it, in the upstream registry',
+      'With `dates`: when the version was published here, or in the upstream registry as that registry states',
   })
   publishedAt?: string;
 
@@ -129,12 +129,12 @@ export class FoundEntry {
   })
   clients?: readonly ServerClient[];
 
-  @ApiPropertyOptional({ description: 'With `details`: as the publisher states it, not verified' })
+  @ApiPropertyOptional({ description: 'With `details`: the tier that the publisher states, not verified' })
   tier?: string;
 
   @ApiPropertyOptional({
     type: 'integer',
-    description: 'With `details`: of the repository, as the publisher states it',
+    description: 'With `details`: the stars of the repository, as the publisher states them',
   })
   stars?: number;
 
@@ -143,7 +143,7 @@ export class FoundEntry {
 
   @ApiPropertyOptional({
     type: 'integer',
-    description: 'With `details`: the place among results of other registries; lower comes first',
+    description: 'With `details`: the rank among the results of other registries; lower comes first',
   })
   relevance?: number;
 }

@@ -6,7 +6,7 @@ import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { CatalogService } from './catalog.service.js';
 import { ATOM_TYPE } from './feed-page.queries.js';
 
-/** Serves the changes of a view to feed readers (reference/client-config). */
+/** Serves the changes to a view to feed readers (reference/client-config). */
 @ApiTags('catalog')
 @Controller('registry/:registry/x/feed.atom')
 export class FeedController {

@@ -128,7 +128,7 @@ async function readTogether(
   }
   const found = new Map<VersionRead, Promise<ShownVersion | undefined>>();
   for (const group of groups.values()) {
-    // Each statement has its own turn, like a caller of any other read.
+    // Each statement waits its turn, like the caller of any other read.
     const versions = statements.run(`version ${group[0]?.name}`, undefined, () => singleVersions(group));
     for (const [index, read] of group.entries())
       found.set(
@@ -172,7 +172,7 @@ function isShown<Row extends MaybeShown>(row: Row): row is Row & ShownVersion {
   return row.document !== null;
 }
 
-/** Texts by kind of version: putting one together for each request would take longer than binding it. */
+/** SQL texts by kind of version: building one for each request would take longer than binding its values. */
 const STATEMENTS: Record<string, string> = {};
 
 function statementOf({ which, includeDeleted }: SingleVersion, reads: 'one' | 'each'): string {

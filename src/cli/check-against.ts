@@ -222,7 +222,7 @@ interface ListDifference {
 
 /** The entries that a caller sees in each registry, and those that the caller manages. */
 class ListDifferences {
-  // Most callers see one of a few lists.
+  // Most callers see one of only a few lists.
   private readonly known = new Map<ShownNames, Map<ShownNames, ListDifference>>();
   private readonly registries: readonly string[];
 

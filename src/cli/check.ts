@@ -53,7 +53,7 @@ export async function check(
     process.stderr.write(`warning: ${warning}\n`);
   const { sources, registries, auth, database, proxy } = loaded.config;
   process.stdout.write(
-    `${file} is valid: ${auth.mode} mode, ${sources.length} source(s), ${registries.length} registry(ies), ` +
+    `${file} is valid: ${auth.mode} mode, sources: ${sources.length}, registries: ${registries.length}, ` +
       `${database ? `PostgreSQL at ${database.host}:${database.port}` : 'embedded PostgreSQL'}\n`,
   );
   for (const line of openRegistries(loaded.config)) process.stdout.write(`${line}\n`);

@@ -124,8 +124,8 @@ function mappingChanges({ before, after }: ProviderPair): Change[] {
   if (!before || !after || !before.claims === !after.claims) return [];
   const who = `provider ${after.name}`;
   return after.claims
-    ? [{ who, effect: 'loss', what: 'now has claims: all claims that they do not list are dropped' }]
-    : [{ who, effect: 'gain', what: 'no longer has claims: all claims of a token count' }];
+    ? [{ who, effect: 'loss', what: 'now has a claims mapping: claims that it does not map are dropped' }]
+    : [{ who, effect: 'gain', what: 'no longer has a claims mapping: all claims of a token count' }];
 }
 
 function groupsOf({ claims, groups }: ProviderConfig) {

@@ -36,8 +36,8 @@ export interface ExplainOptions {
 }
 
 /**
- * reference/explain: explains a decision. Returns exit code 0 for shown, 1 for refused, hidden or absent, and 2 for invalid
- * usage.
+ * reference/explain: explains a decision. Returns the exit code: 0 if the outcome is `shown`, 1 if it is `refused`,
+ * `hidden` or `absent`, 2 for invalid usage.
  */
 export async function explain(options: ExplainOptions): Promise<number> {
   const form = callerIn(options);

@@ -180,7 +180,7 @@ export class OfflineAccess {
     return asked.map((each) => sources.map((source) => candidate(source, each, name)));
   }
 
-  /** Returns everything that a caller sees in a registry; empty if they may not enter it. */
+  /** Returns everything that a caller sees in a registry; empty if they cannot enter it. */
   shown(caller: Caller, name: string): ShownNames {
     const registry = this.registries.get(name);
     if (!registry || !this.policy.mayReach(caller, registry.claims)) return NOTHING;

@@ -129,7 +129,7 @@ function readTeams(file: string): readonly Team[] {
 /** Every file, by its path below the output folder. */
 type Files = ReadonlyMap<string, Buffer>;
 
-/** @throws BadUse if a team may not enter its registry. */
+/** @throws BadUse if a team cannot enter its registry. */
 async function filesOf(
   config: Config,
   database: OpenDatabase,
@@ -175,7 +175,7 @@ async function filesOf(
   return files;
 }
 
-/** A client that waits for no response. */
+/** A client that no response is sent to. */
 function nobody(): Client {
   const request = new IncomingMessage(new Socket());
   return new Client(request as Request, new ServerResponse(request) as Response);
@@ -189,7 +189,7 @@ function fileName(client: ClientName, form: FileForm): string {
   return `${client}.${form}.${syntaxOf(client).extension}`;
 }
 
-/** Every name that a file of a team may have. */
+/** All file names that a team's folder can contain. */
 const FILE_NAMES: ReadonlySet<string> = new Set(
   CLIENTS.flatMap((client) => fileFormsOf(client).map((form) => fileName(client, form))),
 );

@@ -73,7 +73,7 @@ export interface ClientFormat<Allowed = unknown> {
   /** The member that lists the inputs; omitted without inputs. */
   readonly inputsKey: 'inputs' | 'x-environment';
   readonly input: (input: NamedInput) => object;
-  /** Returns what users have to add to the entry themselves, for the same member as the inputs. */
+  /** Returns what users must add to the entry themselves; listed in the same member as the inputs. */
   readonly settings?: (connection: ServerConnection, server: string) => readonly object[];
   /**
    * Returns the entry of an allow-list or deny-list for exactly this server.

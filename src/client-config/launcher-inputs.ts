@@ -64,7 +64,7 @@ const PATTERN = /^GO[A-Z]+$|_PROXY$/;
 
 /**
  * Returns whether launchers, runtimes, linkers, shells, proxies or package managers read a variable with this name, in
- * any case (reference/client-config). Such a variable can make them run something else, even in containers.
+ * any letter case (reference/client-config). Such a variable can make them run something else, even in containers.
  *
  * @param name consists of ASCII letters, digits and `_`.
  */

@@ -7,7 +7,7 @@ export const OMISSIONS = {
   unsupported_transport: 'The package listens on a port: a client can connect to it but not start it',
   unsupported_runtime: 'The package is for a different runtime than the one used for packages of this type',
   custom_package_registry: 'The package is not in the default registry of its type',
-  no_launcher: 'The plugin starts a program of its own, which no list can name for every machine',
+  no_launcher: 'The plugin starts its own program, which lists cannot identify on every machine',
   invalid_package: 'The name or version of the package is not valid in its registry',
   invalid_url: 'The URL is not valid, or contains a user or password',
   invalid_header: 'A header name is invalid or duplicate, or a header value contains a line break',
@@ -25,7 +25,7 @@ export const OMISSIONS = {
   chosen_by_user: 'The list entry would contain user input, for which the client has no pattern',
   still_listed: 'A listed server has the same connection, which a deny-list entry would block',
   denied: 'A deny-list has the same connection, and no listed server has it',
-  uncertain: 'A file of the plugin contains something that cannot be read for certain',
+  uncertain: 'A file of the plugin contains something that cannot be read reliably',
   wildcard: 'The list entry would contain a character that the client treats as a wildcard',
   too_long: 'The document, or its connection after variables are expanded, is longer than 64 KiB',
 } as const satisfies Record<string, string>;

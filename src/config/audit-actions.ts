@@ -52,7 +52,10 @@ export const READ_ACTIONS: readonly AuditAction[] = ['catalog.read', 'content.re
 export const VIEW_CHANGES = ['entry.added', 'entry.removed'] as const;
 export type ViewChange = (typeof VIEW_CHANGES)[number];
 
-/** Returns the words that a pattern covers: a word, or `noun.*` for all words of a noun; `*` covers all. */
+/**
+ * Returns the actions that a pattern covers: a single action, all actions of a noun for `noun.*`, or all actions for
+ * `*`.
+ */
 export function matchingActions<Word extends string>(pattern: string, words: readonly Word[]): Word[] {
   if (!pattern.endsWith('*')) return words.filter((word) => word === pattern);
   const beginning = pattern.slice(0, -1);

@@ -190,7 +190,7 @@ export class WebSettings {
   @IsArray() @IsHttpOrigin({ each: true }) @ArrayUnique() iconOrigins: string[] = [];
   /** Name of the web UI. */
   @IsTitle() title = 'Registry';
-  /** An image beside the title: a PNG, JPEG, GIF, WebP or SVG file. */
+  /** An image next to the title: a PNG, JPEG, GIF, WebP or SVG file. */
   @IsOptional() @IsFileName() logo?: string;
   /** Color of links and buttons, such as `#0b6b62`. */
   @IsOptional() @IsAccent() accent: string | null = null;

@@ -25,7 +25,7 @@ export const MAX_PATH_BYTES = 512;
  */
 const MAX_ENTRIES = 4 * MAX_FILES;
 const MAX_HEADER_BYTES = 8 * 1024 * 1024;
-/** Maximum total characters of the paths kept in memory: the paths of all files and of the folders above them. */
+/** Maximum total characters of the paths kept in memory: those of all files, and of the folders that contain them. */
 const MAX_PATHS_LENGTH = 2 * 1024 * 1024;
 
 const TYPE_MASK = 0o170000;
@@ -56,7 +56,7 @@ export function tooLarge(problem: string): ApiError {
 }
 
 const FOLDER_PREFIX = 'registry-content-';
-/** Must exceed the time in which a body arrives, and the duration of a fetch and the wait for storage. */
+/** Must exceed the time to receive a body, and the time of a fetch including its wait for storage. */
 const LEFTOVER_MS = 60 * 60_000;
 
 /** Removes the folders left by killed servers. */
@@ -247,7 +247,7 @@ export class UnpackedFiles {
 
   /**
    * @param folder exists, and is removed by the caller.
-   * @param maxBytes of all files together.
+   * @param maxBytes limit for all files together.
    */
   constructor(
     private readonly folder: string,
@@ -389,7 +389,7 @@ class UniquePaths {
 }
 
 /**
- * A path in an archive may be megabytes long, and take hours to match. The limit is doubled because a single top folder
+ * A path in an archive may be megabytes long and take hours to match. The limit is doubled because a single top folder
  * is removed.
  */
 function checkedLength(path: string): string {

@@ -39,7 +39,7 @@ const MAX_FETCHES = 4;
 const MAX_FETCHES_PER_SOURCE = 2;
 /** Time limit for one version, including all retries of requests. */
 const TIMEOUT_MS = 120_000;
-/** Must exceed the duration of a fetch and the wait for storage. */
+/** Must exceed the time of a fetch, including its wait for storage. */
 const LEASE_MS = 10 * 60_000;
 const FETCHES_PER_READ = 100;
 const MIN_RETRY_MS = 30_000;

@@ -38,13 +38,13 @@ export class ContentMetrics {
     limit.set(content.maxBytes);
     this.waiting = new Gauge({
       name: 'registry_content_fetches',
-      help: 'Versions whose content is fetched: pending, or failed and retried',
+      help: 'Versions whose content is pending, or failed and retried',
       labelNames: ['status'],
       registers,
     });
     this.oldest = new Gauge({
       name: 'registry_content_oldest_pending_seconds',
-      help: 'Age of the oldest version whose content has not been tried yet; 0 if there is none',
+      help: 'Age of the oldest version whose content has not been requested yet; 0 if there is none',
       registers,
     });
     metrics.refreshWithin(

@@ -130,7 +130,7 @@ function ociReference(field: Field, rules: FetchRules): OciReference {
   return { kind: 'oci', host: url.host, repository, tag: tag ?? 'latest', pin: named ?? digest };
 }
 
-/** @throws FetchError if content may not be fetched from this URL. */
+/** @throws FetchError if fetching content from this URL is not allowed. */
 export function checkHost(url: URL, { fetchHosts, insecureUrls }: FetchRules): void {
   if (!isListed(url, fetchHosts)) throw new UnlistedHost(`content.fetch.hosts does not include ${url.host}`);
   if (isInsecure(url) && !insecureUrls)

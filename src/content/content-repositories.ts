@@ -8,7 +8,7 @@ import { FetchError } from '../outbound/fetch-error.js';
 import { parseHttpUrl } from '../validation/urls.js';
 import { accountAt, checkHost, isListed } from './content-reference.js';
 
-/** Used in place of a file for the password of an account, which has no file. */
+/** Used in place of a file for an account's password, which has no file. */
 const PASSWORD = 'password';
 
 /** Connects to repositories at the hosts of `content.fetch.hosts`, with their accounts. */

@@ -75,7 +75,7 @@ export class ContentStore {
   }
 
   /**
-   * Reads a file, one chunk at a time: as fast as its consumer, without a transaction.
+   * Reads a file one chunk at a time, as fast as its consumer reads, without a transaction.
    *
    * @param digest see `ContentTreeFile`.
    * @param turn waits for a permit to read a chunk.

@@ -191,7 +191,7 @@ export class ContentUploads {
     return this.store.write(manager, content);
   }
 
-  /** reference/content: anyone who may publish another version. */
+  /** reference/content: anyone who may publish another version may upload content. */
   private async checkMayPublish(
     manager: EntityManager,
     caller: Caller,

@@ -180,7 +180,7 @@ export class VersionContent {
   list: ContentTree;
 }
 
-/** A folder of a source's repository whose content is stored before its version is; see `VersionFolder`. */
+/** A folder of a source's repository. Its content is stored before its version is; see `VersionFolder`. */
 @Entity('source_folder')
 @Index('source_folder_tree', ['tree'], { where: 'tree is not null' })
 export class SourceFolder {

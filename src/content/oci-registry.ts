@@ -60,7 +60,7 @@ export class OciRegistry {
    * Unpacks the layers of a manifest.
    *
    * @param folder an existing folder that holds one layer at a time.
-   * @throws FetchError, OutboundError; ApiError of `unpackTar`.
+   * @throws FetchError, OutboundError; ApiError as `unpackTar`.
    */
   async unpack(digest: string, folder: string, unpacked: UnpackedFiles): Promise<void> {
     let manifest = await this.verifiedManifest(digest);

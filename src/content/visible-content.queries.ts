@@ -29,7 +29,7 @@ export class VisibleContent {
    * Returns the digest of a version's tree; null if the caller does not see the version, or it has no content.
    *
    * @param version exact, or `latest`.
-   * @throws ApiError of `RegistryViews.verify`, and 503 `database_timeout` if the view changes during every read.
+   * @throws ApiError as `RegistryViews.verify`; 503 `database_timeout` if the view changes during every read.
    */
   async digestOf(
     access: RegistryAccess,

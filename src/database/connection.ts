@@ -34,7 +34,10 @@ function socketsOf({ sockets }: ServerConnections): () => Socket {
   };
 }
 
-/** Reads wait this long for locks, such as one of a DBA's `alter table` (reference/errors); transactions set their own limit. */
+/**
+ * Reads wait this long for locks, such as the lock of a DBA's `alter table` (reference/errors); transactions set their
+ * own limit.
+ */
 const LOCK_TIMEOUT_MS = 4_000;
 
 /**

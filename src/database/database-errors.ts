@@ -149,7 +149,7 @@ function remedyOf(code: string, error: Error, { host, user, database }: Where): 
   if (isStorageFull(error))
     return `has a full or read-only disk (${message}). Free space on it, or enlarge it`;
   if (isOutOfConnections(error))
-    return `grants user ${user} no more connections (${message}). Raise max_connections or the limit of the role, or lower database.pool.max`;
+    return `grants user ${user} no more connections (${message}). Raise max_connections or the role's limit, or lower database.pool.max`;
   if (code === '42501')
     return `does not allow user ${user} to change it (${message}). Make this user the owner, or set database.migrationUser to the owner`;
   if (code === '08P01' && message.includes('startup parameter'))

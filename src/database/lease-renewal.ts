@@ -17,7 +17,7 @@ interface HeldLease {
  */
 export class LeaseRenewal {
   private readonly held = new Map<number, HeldLease>();
-  /** Undefined during a renewal and while no lease is held. */
+  /** Undefined during a renewal and when no lease is held. */
   private timer: NodeJS.Timeout | undefined;
   private isRenewing = false;
 

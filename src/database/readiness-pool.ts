@@ -60,7 +60,7 @@ export class ReadinessPool {
 }
 
 const EVERY_MS = 500;
-/** Together with the timeout of a ping, statements wait at most four seconds (reference/errors). */
+/** Together with the timeout of a ping, this limits the wait for a statement to four seconds (reference/errors). */
 const UNANSWERED_PINGS = 2;
 
 /**

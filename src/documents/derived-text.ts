@@ -24,7 +24,7 @@ export function cutAtWord(text: string, limit: number): string {
   return `${word ?? characters.slice(0, limit - 1).join('')}…`;
 }
 
-/** The limit of the schema of skills and plugins. */
+/** The limit in the schema of skills and plugins. */
 const MAX_DESCRIPTION = 1_024;
 
 /** Returns a description in the form used in documents; undefined if there is none. */

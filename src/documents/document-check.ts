@@ -38,7 +38,7 @@ class Walker {
   private values = 0;
   private readonly path: (string | number)[] = [];
 
-  /** @param serialized whether the document will be serialized, which then must not change it. */
+  /** @param serialized whether the document will be serialized, which must not change it. */
   constructor(private readonly serialized: boolean) {}
 
   visit(value: unknown): void {
@@ -152,7 +152,7 @@ const TOO_MANY_VALUES: DocumentProblem = {
 };
 
 /**
- * Returns the problem of a document whose publisher's block, as compact JSON, is longer than `maxBytes`
+ * Returns the problem with a document whose publisher's block, as compact JSON, is longer than `maxBytes`
  * (`limits.publisherMeta`). The block has no schema and is part of every response with the document.
  */
 export function publisherBlockProblem(document: Buffer, maxBytes: number): DocumentProblem | undefined {

@@ -59,7 +59,7 @@ function staysOnTheWeb(reference: string): boolean {
 /** The key of the publisher's block in `_meta`, which `filter.tags` also reads. */
 export const PUBLISHER_PROVIDED = 'io.modelcontextprotocol.registry/publisher-provided';
 
-/** Validation of longer documents stops at the first problem: a document can have 300 000 problems. */
+/** Validation of longer documents stops at the first problem: a document can have 300,000 problems. */
 const THOROUGH_LENGTH = 16 * 1024;
 /** Saves time at each start: a test already validates the schemas, and optimized code would not run faster. */
 const COMPILED_QUICKLY = {

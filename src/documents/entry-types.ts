@@ -144,7 +144,9 @@ function publisherTags(document: Document): string[] {
   });
 }
 
-/** Skill and plugin documents derived by a source have labels beside the publisher block (reference/sources). */
+/**
+ * Skill and plugin documents derived by a source have labels in addition to the publisher block (reference/sources).
+ */
 function statedTags(document: Document): string[] {
   const stated = [...elements(document['tags']), ...elements(document['keywords'])];
   return [...publisherTags(document), ...stated.filter((tag) => typeof tag === 'string')];

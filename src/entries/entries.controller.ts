@@ -40,7 +40,7 @@ const PUBLISH_ERRORS = [
   'too_many_held',
 ] as const;
 const HELD_CHANGE = {
-  description: 'The change waits for review: the item of `/v1/admission`',
+  description: 'The change is waiting for review; returns its item in `/v1/admission`',
   schema: { type: 'object', additionalProperties: true } as const,
 };
 

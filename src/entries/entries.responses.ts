@@ -69,7 +69,7 @@ for (const type of ENTRY_TYPE_NAMES) {
 }
 
 export class HeldAdmission {
-  @ApiPropertyOptional({ format: 'uuid', description: 'The item of `/v1/admission`; absent in a dry run' })
+  @ApiPropertyOptional({ format: 'uuid', description: 'Its item in `/v1/admission`; absent in a dry run' })
   id?: string;
 
   @ApiProperty({ enum: ['held'] })

@@ -158,7 +158,7 @@ export class EntriesService {
   /**
    * Rehearses the publication, then asks the admission webhooks about it; null if there are none.
    *
-   * @throws errors of publishing and of `AdmissionWebhooks.askAboutPublication`.
+   * @throws the errors of `publish` and `AdmissionWebhooks.askAboutPublication`.
    */
   private async askWebhooks(
     caller: Caller,
@@ -210,7 +210,7 @@ export class EntriesService {
    * Loads the entry that a request is about.
    *
    * @param version must exist if given; `versions` then contains only this version.
-   * @throws ApiError 404 if the entry does not exist or the caller may not manage it.
+   * @throws ApiError 404 if the entry does not exist or the caller cannot manage it.
    */
   async load(caller: Caller, path: EntryPath, version?: string, record?: Recorder): Promise<Entry> {
     const found = await this.entries.findByName(entryNameOf(path), version);

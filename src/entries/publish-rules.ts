@@ -72,7 +72,7 @@ export class PublishRules {
   }
 
   /**
-   * Checks that a later version has the same claims as the entry (reference/access). A caller who may not see the entry
+   * Checks that a later version has the same claims as the entry (reference/access). A caller who cannot see the entry
    * learns only that the claims differ.
    *
    * @param entry the existing entry with that name.
@@ -102,8 +102,8 @@ export class PublishRules {
   }
 
   /**
-   * Checks that an entry has room for a further version (reference/limits). Call it after `checkLater`: the size of an entry
-   * is for callers who may publish to it.
+   * Checks that an entry has room for a further version (reference/limits). Call it after `checkLater`: only callers
+   * who may publish to the entry may learn its size.
    *
    * @param bytes the length of the further document.
    * @throws ApiError 409 `entry_full`.

@@ -248,7 +248,7 @@ export function publicationEvent(source: string, version: IncomingVersion, claim
 }
 
 /**
- * Returns the event for changed claims of an entry; none if they are unchanged.
+ * Returns the event for changed claims of an entry, if they changed.
  *
  * @param after as shown in the audit trail.
  */
@@ -275,7 +275,7 @@ export function changingVersions(
   );
 }
 
-/** Returns the event for changed statuses; none if no status changes. @param version absent for all. */
+/** Returns the event for changed statuses, if any changed. @param version absent for a change to all versions. */
 export function statusEvents(
   entry: Entry,
   versions: readonly VersionSummary[],

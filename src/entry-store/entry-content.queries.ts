@@ -53,8 +53,8 @@ export interface VersionWithContent extends VersionName {
 }
 
 /**
- * Gives versions the content that they had while they were held, or that admission judged them with. Call it before
- * `queueContent`.
+ * Attaches content to versions: the content that they had while they were held, or that admission based its decision
+ * on. Call it before `queueContent`.
  */
 export async function attachContent(
   manager: EntityManager,

@@ -93,8 +93,8 @@ export async function settleVersions(
  */
 
 /**
- * How long removals are kept: longer than an index goes without reading a source (an hour) before it reads it from the
- * beginning.
+ * How long removals are kept: longer than an index can leave a source unread (an hour) without having to read the whole
+ * source again.
  */
 const REMEMBERED = '2 hours';
 /**

@@ -50,7 +50,7 @@ interface ComparedCallers {
 /** The source that provides each group of names; null if none does. */
 type Providers = readonly (number | null)[];
 
-/** Claims for which access is compared, and alternatives of one claim set. */
+/** Maximum number of claims for which access is compared, and of alternatives for one claim set. */
 const MAX_COMPARED = 200;
 const MAX_LISTED = 20;
 const NOT_OPEN = { anonymousClaims: null, keys: [] };
@@ -72,7 +72,7 @@ export class AccessChangesService {
 
   /**
    * @param stored null for a new registry, which nobody could enter before.
-   * @throws ApiError the errors of a PUT with these settings.
+   * @throws ApiError as for a PUT with these settings.
    */
   async ofRegistry(
     asker: Caller,
@@ -109,7 +109,7 @@ export class AccessChangesService {
 
   /**
    * @param stored null for a new source, which has no entries yet.
-   * @throws ApiError the errors of a PUT with these settings.
+   * @throws ApiError as for a PUT with these settings.
    */
   async ofSource(
     asker: Caller,

@@ -29,7 +29,7 @@ export interface Identifying {
   readonly oauth: OAuthConfig | null;
   /** Name of the registry that the request reads; null for other requests. */
   readonly reads: string | null;
-  /** The callers that the registry admits without a token; null if the asker may not know. */
+  /** The callers that the registry admits without a token; null if they are hidden from the asker. */
   readonly opening: Pick<RegistryConfig, 'anonymousClaims' | 'keys'> | null;
   /** The outcome of the step `token` for a caller without a token whom the registry does not admit. */
   readonly otherwise: StepOutcome;
@@ -99,7 +99,7 @@ async function ofToken(
   const { issuerUrl: iss, audience: aud, groups } = provider;
   const whole = { iss, ...claims };
   const token = { claims: whole, provider };
-  // Questions may be about tokens that have expired since, and a list of claims may omit claims that every token has.
+  // Questions may be about tokens that have since expired, and a list of claims may omit claims that every token has.
   const refused = jwtRefusal({ aud, ...whole, exp: 1, nbf: undefined }, provider, 0);
   if (refused) return { ...refusedAs('token_invalid', refused.reason), token };
   const fetcher = groups && { groupsOf: refuseToFetch };
@@ -145,8 +145,7 @@ async function withKey(
   { oauth, reads, opening, otherwise, hasKey }: Identifying,
 ): Promise<IdentifiedCaller> {
   const key = opening?.keys.find((one) => one.name === name);
-  if (!key && !(await hasKey(name)))
-    throw new NoSuchCaller(['key'], 'is not the name of a key of a registry');
+  if (!key && !(await hasKey(name))) throw new NoSuchCaller(['key'], 'is not the name of a registry key');
   if (reads === null) return refusedAs('token_missing');
   if (!oauth || !key) return refusedAs('registry_not_found', undefined, otherwise);
   if (isExpired(key, Date.now())) return refusedAs('registry_not_found', 'the key has expired');

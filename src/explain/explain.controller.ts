@@ -41,7 +41,7 @@ export class AccessController {
     body: ExplainBody,
     writesNothing: true,
     operationId: 'explainAccess',
-    summary: 'Explain why a caller may or may not see, manage or publish an entry; changes nothing',
+    summary: 'Explain why a caller can or cannot see, manage or publish an entry; changes nothing',
     answer: Explanation,
     errors: ['too_many_claims', 'role_required', 'too_many_requests'],
   })
@@ -146,7 +146,7 @@ export class WhoController {
     mayBeLong: 'always',
     operationId: 'getSourceAccess',
     summary:
-      'Count the names in a source, and list who sees them, the registries with it, and who manages it',
+      'Count the names in a source, and list who sees them, which registries contain it, and who manages it',
     answer: SourceAccess,
     errors: [],
   })

@@ -58,7 +58,7 @@ export class AssumedTokenBody {
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
-    description: "The claims of the token, which the provider's mapping is applied to",
+    description: "The claims of the token, to which the provider's mapping is applied",
     example: { sub: 'alice', realm_access: { roles: ['platform'] } },
   })
   @IsTokenClaims()

@@ -35,8 +35,8 @@ export class ExplainService {
 
   /**
    * @param as another caller whom the question is about.
-   * @throws ApiError 403 `role_required` if the asker may not ask about others; 429 if the asker's limit on concurrent
-   *   questions is exceeded; 400 `invalid_body` for a caller that cannot exist.
+   * @throws ApiError 403 `role_required` if the asker is not allowed to ask about others; 429 if the asker's limit on
+   * concurrent questions is exceeded; 400 `invalid_body` for a caller that cannot exist.
    */
   async explain(asker: Caller, client: Client, question: Question, as?: CallerForm): Promise<Explanation> {
     const rights = rightsOf(this.policy, asker);

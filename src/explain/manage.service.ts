@@ -20,7 +20,9 @@ import {
   UNKNOWN_ENTRY,
 } from './steps.js';
 
-/** Explains why a caller may or may not change a registry or a published entry (reference/sources, reference/explain). */
+/**
+ * Explains why a caller can or cannot change a registry or a published entry (reference/sources, reference/explain).
+ */
 @Injectable()
 export class ManageService {
   constructor(

@@ -1,4 +1,4 @@
-/** What explanations are asked for (reference/explain). */
+/** The actions that can be explained (reference/explain). */
 export const ACTIONS = ['see', 'manage', 'publish'] as const;
 export type Action = (typeof ACTIONS)[number];
 
@@ -20,7 +20,7 @@ export const STEPS = [
 ] as const;
 export type StepName = (typeof STEPS)[number];
 
-/** `skipped` means not checked in this mode; `unknown_to_you` means that the asker may not know the outcome. */
+/** `skipped` means not checked in this mode; `unknown_to_you` means that the outcome is hidden from the asker. */
 export const STEP_OUTCOMES = ['passed', 'refused', 'absent', 'skipped', 'unknown_to_you'] as const;
 export type StepOutcome = (typeof STEP_OUTCOMES)[number];
 

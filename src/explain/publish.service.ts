@@ -76,7 +76,7 @@ export class PublishService {
     };
   }
 
-  /** Returns null if nothing can be published through the registry, or if the asker may not know about it. */
+  /** Returns null if nothing can be published through the registry, or if it is hidden from the asker. */
   private async throughRegistry(
     { asker, rights, subject, isAssumed }: Asking,
     { registry: name, entry }: Question,

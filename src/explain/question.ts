@@ -48,7 +48,7 @@ export async function refusalOf(part: () => unknown): Promise<StatusAnswer | und
 }
 
 export interface KnownRegistry {
-  /** Undefined if the asker may not know that the registry exists. */
+  /** Undefined if the registry is hidden from the asker. */
   readonly facts: RegistryFacts | undefined;
   readonly knowsGate: boolean;
   readonly isWhole: boolean;

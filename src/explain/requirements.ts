@@ -56,7 +56,7 @@ function valuesOf(values: readonly string[], arrays: ArrayValues): string {
 /**
  * Returns the smallest claims that satisfy these where one value of an array is enough: one for each choice of values.
  *
- * @param most the rest is left out.
+ * @param most the maximum number of results; the rest is left out.
  */
 export function alternatives(claims: Claims, most = Infinity): Claims[] {
   return Object.entries(claims).reduce<Claims[]>(
@@ -69,7 +69,7 @@ export function alternatives(claims: Claims, most = Infinity): Claims[] {
 /**
  * Returns the claims of each pair together.
  *
- * @param most the rest is left out.
+ * @param most the maximum number of pairs; the rest is left out.
  */
 export function joined(some: readonly Claims[], others: readonly Claims[], most = Infinity): Claims[] {
   return pairsOf(some, others, most).flatMap(([one, other]) => {

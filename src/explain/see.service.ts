@@ -100,7 +100,7 @@ export class SeeService {
     };
   }
 
-  /** Treats everything that the asker may not know about as missing. */
+  /** Treats everything that is hidden from the asker as missing. */
   private async explainPart(asking: Asking, { entry }: Question, known: KnownRegistry): Promise<Explained> {
     const { subject } = asking;
     const { facts } = known;

@@ -111,7 +111,7 @@ export interface JudgedSource<Source extends Candidate = Candidate> {
   readonly judgement: Judgement | undefined;
 }
 
-/** Judges the entries of these sources for a caller of the consumer API. */
+/** Decides whether a caller of the consumer API may see the entries of these sources. */
 export function judgeSources<Source extends Candidate>(
   policy: AccessPolicy,
   caller: Caller,

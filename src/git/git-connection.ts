@@ -196,7 +196,7 @@ export class GitConnections {
     private readonly proxies: ProxyConfig = DIRECT,
   ) {}
 
-  /** @throws FetchError if the source may not connect to its repository, or a setting is missing. */
+  /** @throws FetchError if the source is not allowed to connect to its repository, or a setting is missing. */
   async connectionTo(source: GitSource): Promise<GitConnection> {
     const repository = parseGitRepository(source.settings.repository);
     if (!repository) throw new FetchError('git.repository is not an http, https or ssh address');
@@ -303,7 +303,7 @@ function refuseLiteral(url: URL): void {
   }
 }
 
-/** Returns the error of a repository that must be at a public address and could not be reached. */
+/** Returns the error for a repository that must be at a public address and could not be reached. */
 export function unreachable(url: string, reason: string): FetchError {
   return new FetchError(`${url}: ${reason}`, null, `${url}: ${UNREACHABLE}`);
 }

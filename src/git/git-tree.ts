@@ -73,7 +73,7 @@ export class GitTree {
   /**
    * Lists everything below a folder, at any depth, in the order of Git's trees: each folder before its contents.
    *
-   * @throws FetchError if there is more than the limit.
+   * @throws FetchError if it contains more than the limit.
    */
   async list(folder: string, each: (entry: TreeEntry) => void): Promise<void> {
     const below = folder === '' ? '' : `${folder}/`;
@@ -146,7 +146,7 @@ export class GitTree {
   }
 
   /**
-   * Reads one file of up to the limit for registry files. Its memory is reserved before it is read.
+   * Reads one file, up to the size limit for registry files. Reserves its memory first.
    *
    * @throws FetchError
    * @throws ReadMemoryError

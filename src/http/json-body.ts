@@ -26,7 +26,7 @@ export function parseBody(bytes: Buffer): object {
 }
 
 /**
- * Returns the problem of a body with an integer that parsing has rounded: the served document would differ from the
+ * Returns the problem if parsing has rounded an integer in the body: the served document would differ from the
  * published one.
  */
 export function lostDigits(raw: Buffer | undefined): string | undefined {

@@ -71,8 +71,8 @@ type Middleware = (
 const OTHER_DESCRIPTORS = 256;
 
 /**
- * Returns how many of the configured connections the server may have, besides the reserve of Quota, so that descriptors remain
- * for everything else.
+ * Returns how many of the configured connections the server can accept, in addition to Quota's reserve, so that
+ * descriptors remain for everything else.
  *
  * @param descriptors how many files the process may open.
  */

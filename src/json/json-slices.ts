@@ -40,7 +40,7 @@ export interface Slice {
 const MAX_KEY_BYTES = 64;
 const MAX_SKELETON_DEPTH = 100;
 const MAX_SKELETON_BYTES = 1024 * 1024;
-/** An element may be this many times the maximum length, including white space. */
+/** With white space, an element may be this many times as long as the maximum. */
 const MAX_SPACED = 4;
 
 /**

@@ -84,8 +84,8 @@ export function countKeys(value: unknown): number {
 const BYTES_PER_VALUE = 64;
 
 /**
- * Estimates how much more memory a parsed value takes than its JSON text, which may be a hundredth: `[{},{},{}]`. Iterative,
- * because a value may be deep.
+ * Estimates how much more memory a parsed value takes than its JSON text, which may be a hundred times smaller:
+ * `[{},{},{}]`. Iterative, because a value may be deep.
  */
 export function heapOverhead(value: unknown): number {
   let count = 0;

@@ -1,6 +1,6 @@
 /**
- * Returns the smallest items whose sizes together are within a limit, in the order given. So a publisher's large items
- * do not displace small ones.
+ * Returns the smallest items whose sizes together are within a limit, in the order given, so that a publisher's large
+ * items do not displace small ones.
  *
  * @param items distinct objects.
  */

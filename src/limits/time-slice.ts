@@ -8,9 +8,9 @@ const waiting: (() => void)[] = [];
 let began = -Infinity;
 
 /**
- * Shares the event loop: long computations call this often, and it yields after each slice of 2 ms, so that even a
- * request that waits for a slice in each of its steps stays fast. All computations share the same slices, with other
- * work in between, so a hundred computations delay other requests no longer than one does.
+ * Shares the event loop: long computations call this often, and it yields after each slice of 2 ms, so that a request
+ * stays fast even if it waits for a slice in each of its steps. All computations share the same slices, with other work
+ * in between, so a hundred computations delay other requests no longer than one does.
  */
 export async function pauseIfDue(): Promise<void> {
   if (!isOver()) return;
@@ -19,7 +19,7 @@ export async function pauseIfDue(): Promise<void> {
   });
 }
 
-/** Whether to pause before this step, counted from 0: avoids a look at the clock in most steps. */
+/** Whether to pause before this step, counted from 0: avoids reading the clock in most steps. */
 export function isPauseDue(step: number): boolean {
   return step % STEPS_A_LOOK === 0 && isOver();
 }

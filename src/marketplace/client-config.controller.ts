@@ -21,7 +21,7 @@ export class ClientConfigController {
     summary: 'All servers as the configuration file of a client, or as its lists',
     description:
       'Contains the latest version of each server; a deny-list contains the deleted and blocked versions. Lists include the ' +
-      'servers of plugins. JSON, or TOML for Codex. A form that the client does not have is 400. Servers that the client’s format cannot express, that are longer than ' +
+      'servers of plugins. JSON, or TOML for Codex. A form that the client does not support returns 400. Servers that the client’s format cannot express, that are longer than ' +
       '64 KiB, or whose package could make its launcher run something else are omitted, counted in `X-Omitted-Count` and ' +
       'listed in `x-omitted`, which clients ignore; in TOML in comments.',
     answer: ClientConfigAnswer,

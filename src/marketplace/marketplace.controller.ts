@@ -53,7 +53,7 @@ export class PluginArchiveController {
     operationId: 'getPluginArchive',
     summary: 'A plugin or skill of the marketplace as a zip file',
     description:
-      'The files of its directory in the Git repository of this registry. Only the latest version is there.',
+      'The files of its directory in the Git repository of this registry. Only the latest version is available.',
     parameters: [
       { name: 'type', schema: { type: 'string', enum: ['plugin', 'skill'], example: 'skill' } },
       { name: 'namespace', type: String, example: 'io.github.example' },

@@ -142,7 +142,7 @@ const INSERTED = toolResult(STRING_PLACE, OBJECT_PLACE);
 /** Unlike `import()`, it tries again after a failure, such as too many open files. */
 const requireEsm = createRequire(import.meta.url);
 
-/** Loads the SDK on the first message. It then builds its schemas, which blocks as long: others are served in between. */
+/** Loads the SDK on the first message. Building its schemas blocks the event loop again, so others are served first. */
 async function loadHandler(): Promise<typeof import('./message-handler.js')> {
   const loaded = requireEsm('./message-handler.js') as typeof import('./message-handler.js');
   await setImmediate();

@@ -36,7 +36,7 @@ const MAX_TEXT_BYTES = 1024 * 1024;
 /** Smaller files are served without waiting for a turn. */
 const LARGE_FILE_BYTES = 64 * 1024;
 const MAX_PAGE_SKILLS = 50;
-/** Maximum characters of cached frontmatter: publishers decide how long it is. */
+/** Maximum characters of cached frontmatter: publishers choose its length. */
 const MAX_CACHED_CHARACTERS = 4 * 1024 * 1024;
 
 const TOO_LARGE = 'This file is larger than 4 MiB: read it from the zip file of the content of this skill';
@@ -48,8 +48,8 @@ interface SkillName {
 }
 
 /**
- * Serves skills by the MCP extension `io.modelcontextprotocol/skills`: the latest version of each skill that the caller sees, if
- * it has content (reference/mcp). https://github.com/modelcontextprotocol/ext-skills
+ * Serves skills through the MCP extension `io.modelcontextprotocol/skills`: the latest version of each skill that the
+ * caller sees, if it has content (reference/mcp). https://github.com/modelcontextprotocol/ext-skills
  */
 @Injectable()
 export class Skills {

@@ -253,7 +253,7 @@ function toPortable(config: unknown): object {
     ([name, value]) => !(PORTABLE_ENVIRONMENT.includes(name) && value === `\${CLAUDE_${name}}`),
   );
   if (own.some(([name]) => PORTABLE_ENVIRONMENT.includes(name)))
-    throw new Untranslatable('Agent Plugins sets a variable of its `env` itself');
+    throw new Untranslatable('Agent Plugins itself sets a variable in its `env`');
   const root = '${CLAUDE_PLUGIN_ROOT}/';
   return {
     type: 'stdio',

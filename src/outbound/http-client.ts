@@ -61,7 +61,7 @@ export class OutboundError extends Error {
 
 const MAX_REASON = 200;
 
-/** Returns the reason of a failed request without its URL, which may be secret. */
+/** Returns the reason for a failed request, without its URL, which may be secret. */
 export function withoutAddress(error: unknown): string {
   if (!(error instanceof OutboundError)) return 'the request failed';
   return error.message.replace(`${error.address}: `, '').slice(0, MAX_REASON);

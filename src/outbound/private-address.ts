@@ -34,7 +34,9 @@ export class PublicAddressError extends Error {
   override readonly name = 'PublicAddressError';
 }
 
-/** Error codes of a host that accepts no connection; all codes of name resolution begin with `EAI_` or are here. */
+/**
+ * Error codes for a host that accepts no connection; all codes of name resolution begin with `EAI_` or are listed here.
+ */
 const UNREACHABLE_CODES = ['ENOTFOUND', 'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'];
 
 /** Thrown for a name that resolves to no address of the wanted family. */
@@ -50,7 +52,7 @@ export function isUnreachable(error: unknown): boolean {
 }
 
 /**
- * Replaces the reason of a failure in everything that callers see, if private addresses are not allowed. Otherwise
+ * Replaces the reason for a failure in everything that callers see, if private addresses are not allowed. Otherwise
  * callers could find out which names exist in the internal network.
  */
 export const UNREACHABLE =

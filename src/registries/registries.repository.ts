@@ -34,7 +34,7 @@ export class RegistriesRepository {
     );
   }
 
-  /** Returns the first of these registries, in order: as many as take up to 1 MiB, and at least one if any exists. */
+  /** Returns the first of these registries, in order: up to 1 MiB in total, but at least one if any exists. */
   async loadFirst(rows: readonly RegistryRow[]): Promise<Registry[]> {
     const ids = rows.map(({ id }) => id);
     return withSources(
@@ -98,7 +98,7 @@ export class RegistriesRepository {
     await manager.delete(Registry, { id: registry.id });
   }
 
-  // The sources come in one column: a joined row for each of them would repeat the claims and keys of the registry.
+  // The sources are returned in one column: a joined row for each of them would repeat the claims and keys of the registry.
   private select(manager: EntityManager): SelectQueryBuilder<Registry> {
     return manager
       .getRepository(Registry)

@@ -25,7 +25,7 @@ export function namedFiles(kind: SourceKind, settings: unknown): NamedFile[] {
  * Returns the settings in their stored form. Files are stored as paths, so the database contains no file contents.
  *
  * @param written validated settings.
- * @param absolute makes a file path absolute.
+ * @param absolute converts a file path to an absolute one.
  */
 export function storedSettings<K extends SourceKind>(
   kind: K,

@@ -57,7 +57,7 @@ export function storedIn<T extends Table>(table: T, row: Stored<T>): Stored<T> {
   return Object.fromEntries(columns) as Stored<T>;
 }
 
-/** Returns whether a row has these values already. */
+/** Returns whether a row already has these values. */
 export function hasColumns<Row extends object>(row: Row, columns: Partial<Row>): boolean {
   return Object.entries(columns).every(([column, value]) => isDeepStrictEqual(member(row, column), value));
 }

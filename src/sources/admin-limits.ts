@@ -192,7 +192,7 @@ export class AdminNamespaces {
     if (refusal !== undefined) throw new ApiError('namespace_not_allowed', refusal);
   }
 
-  /** Returns why the source may not watch its namespaces, as a sentence; undefined if it may. */
+  /** Returns why the source is not allowed to watch its namespaces, as a sentence; undefined if it is allowed. */
   findRefusal({ kind, settings }: Pick<ReadingSource, 'kind' | 'settings'>): string | undefined {
     const key = KINDS[kind].namespaces;
     if (key === null) return undefined;

@@ -71,7 +71,7 @@ export class SourceLeases {
 
   /**
    * Returns due sources in the order of their turns: the owner who has waited longest for a turn comes first, with the
-   * source that has been due longest. So an owner with many sources does not delay the others.
+   * source that has been due longest. An owner with many sources therefore does not delay the others.
    */
   async due(waiting: WaitingSources): Promise<number[]> {
     const rows = await this.dataSource.query<{ id: number }[]>(

@@ -162,7 +162,7 @@ export class SourcesService {
   /**
    * Checks settings as far as they can be checked without the stored source.
    *
-   * @throws ApiError 400 for settings, files or namespaces that the caller may not use; 400 or 403 for the claims.
+   * @throws ApiError 400 for settings, files or namespaces that the caller cannot use; 400 or 403 for the claims.
    */
   async declare(caller: Caller, name: string, body: SourceBody): Promise<SourceConfig> {
     checkSettingsLength(body, [...SOURCE_READ_ONLY, 'sync']);

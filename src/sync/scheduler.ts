@@ -87,7 +87,7 @@ export class SyncScheduler extends Polling {
       const run = this.run(owner, source).finally(() => {
         const wasFull = this.isFull();
         this.running.delete(owner);
-        // Sources that waited for a free slot should not also wait for the next poll.
+        // Sources that waited for a free slot should not have to wait for the next poll as well.
         if (wasFull) this.pollNow();
       });
       this.running.set(owner, { run, since: performance.now(), source });

@@ -42,7 +42,7 @@ export class SourceTests implements OnApplicationShutdown {
     private readonly memory: ReadMemory,
   ) {}
 
-  /** @throws ApiError the errors of a PUT with these settings; 400 `not_synced`; 429 and 503 beyond the limits. */
+  /** @throws ApiError as for a PUT with these settings; 400 `not_synced`; 429 and 503 beyond the limits. */
   async test(
     caller: Caller,
     client: Client,

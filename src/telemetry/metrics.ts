@@ -45,8 +45,8 @@ export class Metrics {
   }
 
   /**
-   * Registers gauges that are read from the database before each scrape. A slow or failed read resets them, and leaves the
-   * other metrics to be scraped.
+   * Registers gauges that are read from the database before each scrape. A slow or failed read resets them, and does
+   * not affect the other metrics.
    */
   refreshWithin(read: () => Promise<void>, reset: () => void): void {
     let reading: Promise<void> | undefined;

@@ -1,4 +1,4 @@
-/** Image formats that browsers can safely show from any source: none of them can contain scripts or load anything. */
+/** Image formats that browsers can safely show from any source: none of them can contain scripts, or load anything. */
 type RasterType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
 
 export interface RasterImage {
@@ -7,7 +7,7 @@ export interface RasterImage {
   readonly height: number;
 }
 
-/** Number of bytes within which a JPEG must state its size; thumbnails and profiles come before it. */
+/** A JPEG must state its size within this many bytes; thumbnails and profiles come first. */
 const MAX_JPEG_HEADER = 128 * 1_024;
 
 /** Reads the type and size of an image from its first bytes; null for everything else, such as SVG. */

@@ -63,11 +63,11 @@ export const MAX_READS = 5;
 export const CHANGES_TOO_FAST = 'The catalog changes faster than it can be read: try again shortly';
 
 /**
- * Runs a statement for a view. If the view changes meanwhile, runs it again for the new one.
+ * Runs a statement for a view. If the view changes in the meantime, runs it again for the new one.
  *
  * @param find returns the current view; null if there is none.
  * @returns null if nothing is visible.
- * @throws ApiError of `find`; 503 `database_timeout` if the view changes during every read.
+ * @throws ApiError as `find`; 503 `database_timeout` if the view changes during every read.
  */
 export async function readCurrent<Row extends CheckedRow>(
   statements: StatementRunner,

@@ -133,7 +133,7 @@ function idsIn({ claimSetIds }: PartitionList): number[] {
   return claimSetIds === '' ? [] : claimSetIds.split(',').map(Number);
 }
 
-// A claim set deleted since the list was read is skipped: no entry has it anymore.
+// A claim set that was deleted after the list was read is skipped: no entry has it anymore.
 async function withClaims(
   list: PartitionList,
   found: ReadonlyMap<number, Claims>,

@@ -49,8 +49,8 @@ class VerifiedAccess extends Access {
 
 /**
  * A caller's access to a registry, cached by this replica. It does not prove that the caller still has access: the
- * registry, its claims, its sources and their entries may have changed. Before responding, call `RegistryViews.verify`,
- * or run a statement that checks `remembered` in its own snapshot.
+ * registry, its claims, sources and entries may have changed. Before responding, call `RegistryViews.verify`, or run a
+ * statement that checks `remembered` in its own snapshot.
  */
 class RememberedAccess extends Access {
   readonly isVerified = false;

@@ -13,14 +13,14 @@ const MAX_ICON_BYTES = 256 * 1_024;
 const MAX_PIXELS = 1_024;
 const TIMEOUT_MS = 5_000;
 const MAX_FETCHES = 8;
-/** Maximum icons of a document that are examined, and maximum icons at a listed origin that are tried. */
+/** Maximum number of a document's icons that are examined, and of those at listed origins that are tried. */
 const MAX_LISTED = 50;
 const MAX_TRIED = 3;
 const CACHE_BYTES = 16 * 1_024 * 1_024;
 const MAX_CACHED = 5_000;
 const FRESH_MS = 24 * 60 * 60 * 1_000;
 const RETRY_MS = 10 * 60 * 1_000;
-/** The memory of a cache entry besides the image. */
+/** The memory of a cache entry in addition to the image. */
 const OVERHEAD_BYTES = 2_500;
 
 export interface Icon {

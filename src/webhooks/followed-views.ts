@@ -61,11 +61,10 @@ export function follow(as: WebhookView): FollowedView {
 
 /**
  * Builds the messages of a webhook that follows a view (reference/webhooks).
- *
- * The view is read when the messages are built, and compared with the entries that the receiver knows. So nothing is
- * sent about an entry that is hidden by then, and an entry that left and came back since the last comparison causes
- * neither `entry.removed` nor `entry.added`. If all changes are events about single entries, only those entries are
- * compared; after any other change, such as a sync, the whole view is.
+ * The view is read when the messages are built, and compared with the entries that the receiver knows. Nothing is
+ * therefore sent about an entry that is hidden at that time, and an entry that left and came back since the last
+ * comparison causes neither `entry.removed` nor `entry.added`. If all changes are events about single entries, only
+ * those entries are compared; after any other change, such as a sync, the whole view is.
  */
 @Injectable()
 export class FollowedViews {
@@ -210,7 +209,7 @@ export class FollowedViews {
   }
 
   /**
-   * Places the changes of the view next to the events that caused them.
+   * Places the changes to the view next to the events that caused them.
    *
    * @param isKnown keys of the entries that the receiver knows before the events.
    */
@@ -277,7 +276,7 @@ function viewChange(type: ViewChange, entry: EntryName, event: Cause): Message {
   return { id: `${event.id}/${keyOf(entry)}`, type, target: entry, event, data: entry };
 }
 
-// The receiver may not know what others may do, or what was hidden before.
+// The receiver must not learn what others may do, or what was hidden before.
 function shownEvent(event: TrailEvent): Message {
   const { change } = event as { readonly change?: { readonly after?: object } };
   const data = {

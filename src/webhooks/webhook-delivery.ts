@@ -42,7 +42,7 @@ export interface WebhookDeliveryOptions {
   readonly metrics: WebhookMetrics;
   /** Saves the result of a round; returns false if the lease was lost, or a request changed the place. */
   readonly save: (round: Round) => Promise<boolean>;
-  /** The delivery under an earlier lease: it has been aborted, but its last round may not have ended. */
+  /** The delivery under an earlier lease: it has been aborted, but its last round might not have ended. */
   readonly before: WebhookDelivery | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface WebhookDeliveryOptions {
 export class WebhookDelivery {
   private readonly http: HttpClient;
   private view: FollowedView | undefined;
-  /** IDs of messages that were delivered from a place that is not yet past them, and its generation. */
+  /** IDs of delivered messages that the webhook's place has not passed yet, and the generation of that place. */
   private ahead = { generation: 0, ids: new Set<string>() };
   /** Ends with the current round; undefined between rounds. */
   private current: Promise<void> | undefined;

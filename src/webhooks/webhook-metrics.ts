@@ -46,7 +46,7 @@ export class WebhookMetrics {
     for (const outcome of ['delivered', 'failed']) this.attempts.inc({ webhook, outcome }, 0);
   }
 
-  /** Ends the gauges of a webhook that another replica now sends. */
+  /** Removes the gauges of a webhook that another replica now sends. */
   forget(webhook: string): void {
     this.lag.remove({ webhook });
     this.paused.remove({ webhook });

@@ -64,7 +64,7 @@ export interface TrailEvent {
   readonly action: AuditAction;
   readonly outcome: 'allowed' | 'refused';
   readonly target: AuditTarget;
-  /** Lost refusals and reads before this event. */
+  /** Number of refusals and reads lost before this event. */
   readonly dropped?: number;
   readonly [member: string]: unknown;
 }

@@ -99,7 +99,7 @@ export class WebhookStates {
   }
 }
 
-/** Records attempts; counts those since the last delivery of a message. */
+/** Records attempts to deliver messages. The count of a message starts over once it is delivered. */
 export async function recordAttempts(
   manager: EntityManager,
   rounds: readonly { readonly id: number; readonly attempts: readonly DeliveryAttempt[] }[],

@@ -45,7 +45,7 @@ export class WebhooksController {
     audit: 'webhook.resume',
     loads: { resource: 'webhook', use: 'read' },
     operationId: 'resumeWebhook',
-    summary: 'Resumes a paused webhook; a retrying one tries again now',
+    summary: 'Resumes a paused webhook, or retries a failing one immediately',
     answer: null,
     errors: [],
   })
@@ -64,7 +64,7 @@ export class WebhooksController {
     body: ReplayBody,
     status: 202,
     operationId: 'replayWebhook',
-    summary: 'Sends the events since a time again, before any later ones',
+    summary: 'Resends the events since a time, before any later ones',
     answer: WebhookAnswer,
     errors: [],
   })

@@ -227,7 +227,7 @@ describe('what a manager learns about other callers', () => {
     expectRefused(await ask(PIA, { key: 'reader' }), 403, 'role_required');
   });
 
-  it('does not include the names of providers, nor what a mapping reads', async () => {
+  it('does not include provider names, nor what a mapping reads', async () => {
     const unknown = { token: { provider: 'elsewhere', claims: {} } };
     const [byManager, byRoot] = [await ask(ACME_ADMIN, unknown), await ask(SUPER_ADMIN, unknown)];
     for (const reply of [byManager, byRoot]) expectRefused(reply, 400, 'invalid_body');
@@ -265,7 +265,7 @@ describe('a caller in a body', () => {
 });
 
 describe('the caller of the explain command', () => {
-  it('is in a token file', async () => {
+  it('may come from a token file', async () => {
     folder.write('token', `${service.issuer.sign(PIA)}\n`);
     expect(await offline({ tokenFile: folder.file('token') })).toMatchObject({ code: 0 });
     folder.write('expired-token', service.issuer.sign({ ...PIA, exp: 1, groups: [] }));
@@ -304,7 +304,7 @@ describe('the caller of the explain command', () => {
     ['together', () => ({ tokenClaims: '{}' })],
     ['must be a JSON object', () => ({ provider: 'corporate', tokenClaims: '[]' })],
     ['must be one of corporate', () => ({ provider: 'other', tokenClaims: '{}' })],
-    ['--key is not the name of a key', () => ({ key: 'none' })],
+    ['--key is not the name of a registry key', () => ({ key: 'none' })],
     ['cannot be read', () => ({ tokenFile: folder.file('nowhere') })],
     ['does not contain a JWT', () => ({ tokenFile: folder.file('reader') })],
     ['no provider is configured for the token', () => tokenFile({ iss: 'https://other.example' })],
@@ -345,17 +345,17 @@ describe('the callers of check --access', () => {
     expect(code).toBe(0);
   });
 
-  it('fail an expectation about a caller who does not exist', async () => {
+  it('fail an expectation if they do not exist', async () => {
     const { code, output } = await run([
       { caller: { key: 'none' }, registry: 'acme' },
       { caller: { token: { provider: 'other', claims: {} } }, registry: 'acme' },
     ]);
     expect(code).toBe(1);
-    expect(output).toContain('\n      caller.key is not the name of a key of a registry\n');
+    expect(output).toContain('\n      caller.key is not the name of a registry key\n');
     expect(output).toContain('\n      caller.token.provider must be one of corporate\n');
   });
 
-  it('exit 2 if no provider issues a token', async () => {
+  it('cause exit code 2 if no provider issues their token', async () => {
     folder.write('foreign', service.issuer.sign({ ...PIA, iss: 'https://other.example' }));
     expect(await run([{ caller: { tokenFile: 'foreign' }, registry: 'acme' }])).toMatchObject({
       code: 2,

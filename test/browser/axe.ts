@@ -15,7 +15,7 @@ interface Axe {
   run(context: Document, options: object): Promise<{ violations: Finding[] }>;
 }
 
-/** Returns the violations that axe finds on a page, of any impact: as it is, and on a phone in dark mode. */
+/** Returns all violations that axe finds on a page, as it is and on a phone in dark mode. */
 export async function axeFindings(page: Page): Promise<string[]> {
   const size = page.viewportSize();
   const asShown = await findingsOf(page);

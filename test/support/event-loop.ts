@@ -1,6 +1,6 @@
 /**
- * Returns the largest share of the CPU time of `work` that passed between two turns of the event loop: almost 1 if `work`
- * lets no other request go on, at any speed of the machine. CPU time excludes other processes.
+ * Returns the largest share of the CPU time of `work` that passed between two turns of the event loop: almost 1 if
+ * `work` lets no other request proceed, regardless of the machine's speed. CPU time excludes other processes.
  */
 export async function largestShareOfOneTurn(work: () => Promise<void>): Promise<number> {
   const began = process.cpuUsage();

@@ -19,7 +19,7 @@ export interface ReceivedRequest {
 }
 
 interface IssuerOptions {
-  /** Use TLS with a certificate of a private CA. */
+  /** Use TLS with a certificate from a private CA. */
   tls?: boolean;
   /** `iss` of its tokens, if it differs from the URL. */
   iss?: string;

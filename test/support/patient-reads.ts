@@ -4,8 +4,8 @@ import { afterAll, beforeAll } from 'vitest';
 const LOCK_TIMEOUT = /\('lock_timeout', '\d+'\)/;
 
 /**
- * Lets the reads of services in this process wait for locks without the limit of 4 s, for tests that hold some: a slow machine may
- * need longer. Call before `runs`.
+ * Lets the reads of services in this process wait for locks without the limit of 4 s, for tests that hold locks: a slow
+ * machine may need longer. Call before `runs`.
  */
 export function waitForLocks(): void {
   const { query } = pg.Client.prototype;

@@ -163,7 +163,7 @@ export class ServiceUnderTest extends Sender {
     if (this.log.join('').includes('have not finished their first sync')) await this.firstSyncs();
   }
 
-  /** Waits longer than a start does, which on a busy machine is not long enough; no longer than a source may hang. */
+  /** Waits longer than the program does at startup, which is not enough on a busy machine, but no longer than a source may hang. */
   private async firstSyncs(): Promise<void> {
     for (const began = performance.now(); performance.now() - began < FIRST_SYNCS_MS;) {
       const [row] = await this.database.query<{ count: number }>(

@@ -4,8 +4,8 @@ import { afterAll, beforeAll } from 'vitest';
 const TIMEOUTS = ['headersTimeout', 'requestTimeout'] as const;
 
 /**
- * Lets requests arrive slowly, for tests that hold some open: a slow machine needs more than the 10 s of the server. Call before
- * `runs`.
+ * Lets requests arrive slowly, for tests that hold some open: a slow machine needs more than the server's 10 s. Call
+ * before `runs`.
  */
 export function acceptSlowRequests(): void {
   beforeAll(() => {

@@ -5,7 +5,7 @@ const LONGEST_PAUSE_MS = 100;
 /** How many times slower than usual a busy machine may be. */
 const SLACK = 6;
 
-/** Retries until the assertion holds; throws its last failure when several times the usual longest time `ms` is over. */
+/** Retries until the assertion holds. Throws its last failure after a multiple of `ms`, the usual maximum time. */
 export async function within(ms: number, assertion: () => Promise<void> | void): Promise<void> {
   const began = performance.now();
   // Backs off, since each attempt also loads the service.

@@ -80,7 +80,7 @@ describe('check', () => {
     const { code, output } = await checked(GOOD);
     expect({ code, output }).toMatchObject({
       code: 0,
-      output: expect.stringContaining('is valid: anonymous mode, 1 source(s)'),
+      output: expect.stringContaining('is valid: anonymous mode, sources: 1'),
     });
     expect(output).not.toContain('warning');
   });
@@ -269,7 +269,7 @@ describe('migrate', () => {
     await database.drop();
   });
 
-  it('down needs --yes, and --destructive where data is lost; unknown migrations stop up and down', async () => {
+  it('down needs --yes, and --destructive if data would be lost; unknown migrations stop up and down', async () => {
     const database = await aDatabase();
     const config = await file(`${GOOD}database: ${JSON.stringify(database.connection)}\n`);
     const applied = async () =>
@@ -318,7 +318,7 @@ describe('migrate', () => {
     await database.drop();
   });
 
-  it('can run in a job that alone has migrationUser; the server then needs no right to create', async () => {
+  it('can run in a job that alone has migrationUser; the server then needs no CREATE privilege', async () => {
     const database = await aDatabase({ migrated: false });
     const { host, port } = database;
     const [owner, app] = [`owner_${database.database}`, `app_${database.database}`];

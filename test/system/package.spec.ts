@@ -97,7 +97,7 @@ describe('the packed package, installed in an empty directory', () => {
     const file = join(folder, 'registry.yaml');
     await writeFile(file, CONFIGURATION);
     const { stdout, stderr } = await registryServer(['check', '--config', file]);
-    expect(stdout).toContain('is valid: anonymous mode, 1 source(s)');
+    expect(stdout).toContain('is valid: anonymous mode, sources: 1');
     expect(stderr).toBe('');
   });
 });

@@ -17,7 +17,7 @@ const NO_DATE = -1e14;
 /** An entry in a result. */
 export interface FoundPlace extends Place {
   readonly sourceId: number;
-  /** Tokens of what its content contains; absent for servers. */
+  /** Tokens of the members of its content; absent for servers. */
   readonly members?: readonly string[] | null;
 }
 
@@ -28,7 +28,7 @@ export interface ScanResult {
   readonly facets: string;
   /** The corrected words, if any were corrected. */
   readonly corrected?: readonly string[];
-  /** The entries lack words of the query. */
+  /** Set if the entries lack words of the query. */
   readonly partial?: true;
 }
 
@@ -74,8 +74,8 @@ function claimSetsOf(source: VisibleSource): ReadonlySet<number> {
 }
 
 /**
- * Finds the entries that match a search. If there are none, searches again with corrected words, and then, if asked for,
- * for entries with some of the words.
+ * Finds the entries that match a search. If there are none, searches again with corrected words, and then, if
+ * requested, for entries with some of the words.
  *
  * @param entries in the order of `compareEntries`.
  * @param goOn throws when the search must end.

@@ -81,7 +81,10 @@ export interface IndexedEntry extends EntryKey {
   readonly isRetired: boolean;
   readonly isInstallable: boolean;
   readonly updated: number;
-  /** The date that the document states, or else of its publication; undefined if `updated` may be the time of a sync. */
+  /**
+   * The date that the document states, or else the date of its publication; undefined if `updated` may be the time of a
+   * sync.
+   */
   readonly dated: number | undefined;
   readonly kind: Kind;
   /** Tokens of the members of the content, or of the server's packages and remotes; undefined if there are none. */
@@ -92,7 +95,7 @@ export interface IndexedEntry extends EntryKey {
   readonly hostEnd: number;
   readonly segmentAt: number;
   readonly descriptionAt: number;
-  /** What people type who look for the products in name and title; empty for most entries. */
+  /** Words by which people search for the products in the name and title; empty for most entries. */
   readonly topics: string;
   /** The text that lists search; undefined if it equals `text`, null if it is too long. */
   readonly texts: readonly string[] | null | undefined;

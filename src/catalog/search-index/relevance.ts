@@ -17,9 +17,9 @@ import { findCorrected } from './spelling.js';
 const TIER = { name: 0, segment: 1, head: 2, marked: 3, rest: 4 } as const;
 const TIERS = Object.keys(TIER).length;
 export const NO_MATCH = -1;
-/** Number of values of a distance: how many words are minor and absent, or only in the topics. */
+/** Number of possible distances, which count the words that are found only in the topics, or are minor and absent. */
 const DISTANCES = 4;
-/** Number of values of an occurrence. */
+/** Number of possible occurrences. */
 const OCCURRENCES = 4;
 /** More sources than a registry can have. */
 const MAX_SOURCES = 2 ** 24;
@@ -29,7 +29,7 @@ const SECTIONS = { head: 0, others: 1, rest: 2 } as const;
 export interface Tolerance {
   /** Words also match with one letter wrong. */
   readonly corrects: boolean;
-  /** One word of MIN_INSIDE letters is enough. */
+  /** Whether one word of MIN_INSIDE letters is enough for a match. */
   readonly isPartial: boolean;
 }
 

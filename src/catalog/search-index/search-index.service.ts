@@ -315,7 +315,7 @@ function revisionsOf({ revisions, sourceIds }: View): { epoch: string; revisions
 }
 
 /**
- * Waits for the index, at most until the search must end; the work continues.
+ * Waits for the index, but no longer than the search may take; the work continues in the background.
  *
  * @throws ApiError 503 `search_too_broad` at the deadline, or the reason of the context's signal.
  */

@@ -8,7 +8,7 @@ export const ABSENT = 3;
 
 /** Minimum length of a word that also matches inside other words. */
 export const MIN_INSIDE = 3;
-/** Shorter synonyms of a typed word match whole words only, because nobody typed their beginning. */
+/** Synonyms that are shorter match whole words only, because nobody typed their beginning. */
 const MIN_SYNONYM_BEGINS = 5;
 
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
@@ -18,7 +18,7 @@ const ACCENTS = /[\u0300-\u036f]/g;
 const SINGULAR = /(?:ss|us|is|news|canvas|atlas|kubernetes|postgres)$/;
 const PLURAL = /^(?:api|cli|ui|wiki|emoji)s$/;
 
-/** Returns a text in lower case and without accents. */
+/** Returns a text in lower case, without accents. */
 export function folded(text: string): string {
   const lower = text.toLowerCase();
   const isAscii = Buffer.byteLength(lower) === lower.length;
@@ -108,7 +108,8 @@ export interface SearchWords {
 /**
  * Splits a query into its distinct words, which `MAX_WORDS` limits.
  *
- * @param isTolerant whether the search is tolerant: ignores fillers, may lack minor words, and finds stems and joined words
+ * @param isTolerant whether the search is tolerant: fillers are ignored, minor words may be missing, and stems and
+ * joined words are found
  */
 export function searchWords(q: string, synonyms: Synonyms, isTolerant = false): SearchWords {
   const names = new Set<string>();

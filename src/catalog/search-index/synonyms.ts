@@ -163,7 +163,7 @@ for (const line of PRODUCTS.trim().split('\n')) {
   for (const product of products.split(' ')) topics.set(product, `${topics.get(product) ?? ''}${words}\n`);
 }
 
-/** Returns what people type who look for a product with this name; empty for most words. */
+/** Returns the words by which people search for a product with this name; empty for most words. */
 export function topicsOf(word: string): string {
   return topics.get(word) ?? topics.get(word.replace(/mcp$/, '')) ?? '';
 }

@@ -61,7 +61,7 @@ export interface Written {
   readonly blocks: ConsideredBlocks;
 }
 
-/** The only version of an entry that has its own claims. */
+/** The single version of an entry with claims of its own. */
 export interface LabeledVersion {
   readonly version: IncomingVersion;
   readonly claims: Claims;

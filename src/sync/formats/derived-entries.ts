@@ -17,7 +17,8 @@ interface Place {
 }
 
 /**
- * Collects the documents derived from the skills or plugins of a source; if several have the same name, only the first.
+ * Collects the documents derived from the skills or plugins of a source; if several have the same name, keeps only the
+ * first.
  */
 export class DerivedEntries {
   /** The folders of versions, by `versionMapKey`. */

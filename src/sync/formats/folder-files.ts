@@ -5,7 +5,7 @@ import { placeOfRepository } from '../../source-kinds/git-repository.js';
 import type { MemoryCounter } from '../entry-validator.js';
 import { FormatError } from './source-content.js';
 
-/** Maximum files of all folders together, and the memory that each takes besides its path. */
+/** Maximum number of files in all folders together, and the memory that each takes in addition to its path. */
 const MAX_FILES = 300_000;
 export const BYTES_PER_FILE = 300;
 /** Part of the keys of folders: increment it when the stored form of an unchanged folder changes. */
@@ -30,12 +30,12 @@ export function versionFolder(
 /**
  * Returns the namespace for the entries of a repository.
  *
- * @throws FormatError if its address gives none.
+ * @throws FormatError if none can be derived from its address.
  */
 export function namespaceFor(named: string | null, { repository }: Pick<GitTree, 'repository'>): string {
   const namespace = named ?? namespaceOf(repository);
   if (namespace !== undefined) return namespace;
-  throw new FormatError(`${repository} gives no namespace: set one in git.namespace`);
+  throw new FormatError(`no namespace can be derived from ${repository}: set one in git.namespace`);
 }
 
 /** The files and links in folders of a repository; folders may be nested. */
@@ -127,7 +127,7 @@ const HOSTS_WITH_OWNERS: ReadonlyMap<string, string> = new Map([
 
 /**
  * Returns the namespace for the entries of a repository (reference/sources): `io.github.acme` for `github.com/acme/x`,
- * or the reversed host, `com.acme.git`; undefined if the address gives no valid namespace.
+ * or the reversed host, `com.acme.git`; undefined if no valid namespace can be derived from the address.
  */
 export function namespaceOf(address: string): string | undefined {
   const place = placeOfRepository(address);

@@ -21,8 +21,8 @@ const MANIFESTS = [MANIFEST, 'plugin.json'];
 const MAX_BYTES = 256 * 1024;
 const MAX_DEPTH = 100;
 /**
- * Maximum number of files, with those that their configurations reference, of one plugin whose components are listed,
- * and of all such plugins together: many may share one folder.
+ * Maximum number of files, including those that their configurations reference: for one plugin whose components are
+ * listed, and for all such plugins together, because many may share one folder.
  */
 const MAX_CHOSEN_FROM = 20_000;
 const MAX_COMPARED = 1_000_000;

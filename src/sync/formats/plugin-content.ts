@@ -144,8 +144,8 @@ function pathsIn(value: unknown): string[] {
 }
 
 /**
- * Returns the files in the plugin's folder that a configuration references, with a variable for the folder; at most the
- * first thousand.
+ * Returns the files in the plugin's folder that a configuration references through a variable for the folder; at most
+ * the first thousand.
  */
 export function configuredFiles(configuration: unknown): string[] {
   const found: string[] = [];

@@ -120,9 +120,7 @@ export function pluginSourceOf(source: unknown, place: MarketplacePlace): Plugin
 function localPlugin(path: unknown, { repository, root, pluginRoot }: MarketplacePlace): PluginSource {
   if (typeof path !== 'string' || path === '') return none('source: must have a path');
   if (!repository)
-    return none(
-      'source: is a path in the repository of the marketplace: add that repository as a git source',
-    );
+    return none("source: is a path in the marketplace's repository: add that repository as a git source");
   const isBare = !path.includes('/') && !path.startsWith('.');
   const inner = pathInside(isBare && pluginRoot !== undefined ? `${pluginRoot}/${path}` : path);
   if (inner === undefined) return leaves('source');

@@ -14,8 +14,8 @@ const REFS_MS = 60_000;
 /** Plugins that a marketplace lists from other repositories. A sync does not read their manifests. */
 export class RemotePlugins {
   /**
-   * The commit of each tag or branch, or the reason why it is unknown; null if content may not be fetched from its
-   * host.
+   * The commit of each tag or branch, or the reason why it is unknown; null if fetching content from its host is not
+   * allowed.
    */
   private readonly commits = new Map<string, string | FetchError | null>();
 
@@ -75,7 +75,7 @@ export class RemotePlugins {
 }
 
 const TOO_MANY = new FetchError(
-  `the marketplace has more than ${MAX_REFS} plugins without a sha at such hosts`,
+  `the marketplace has more than ${MAX_REFS} plugins without a sha at the hosts in content.fetch.hosts`,
 );
 
 async function commitOf(resolve: () => Promise<string>): Promise<string | FetchError> {

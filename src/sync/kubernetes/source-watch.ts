@@ -167,7 +167,7 @@ export class SourceWatch {
     this.running = Promise.all([this.write(signal), waiting, ...watching]).then(() => undefined);
   }
 
-  /** Stops watching and resolves when the last write has ended. */
+  /** Stops watching; resolves when the last write has ended. */
   async stop(): Promise<void> {
     this.stopping.abort();
     this.wake();

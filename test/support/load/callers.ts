@@ -5,8 +5,7 @@ import type { Held } from '../model/model.js';
 const TEAMS = ['data', 'platform', 'web'];
 
 /**
- * The readers' claims: twenty sorts of callers with twenty different views. Each sort has several equivalent
- * spellings.
+ * The readers' claims: twenty kinds of callers with twenty different views. Each sort has several equivalent spellings.
  */
 const SORTS: readonly (readonly Held[])[] = [
   [{ role: 'super-admin' }, { role: ['reader', 'super-admin'] }, { role: 'super-admin', org: 'contoso' }],

@@ -8,7 +8,7 @@ export interface Sight {
   readonly marks: readonly string[];
 }
 
-/** One response of a resource. */
+/** One response from a resource. */
 export interface Seen {
   readonly sight: Sight;
   readonly status: number;

@@ -97,7 +97,7 @@ function Cell({ registry, row, most }: { registry: string; row: Row; most: numbe
     action: 'see',
     as: { claims: row.claims },
   } as const;
-  // Logarithmic, because counts range from one to 100 000.
+  // Logarithmic, because counts range from one to 100,000.
   const share = Math.round((Math.log1p(count) / Math.log1p(most)) * 5);
   return (
     <td class={`number heat-${share}`}>

@@ -169,7 +169,7 @@ function Explanations({ explanation, question }: ExplanationsProps): JSX.Element
         </ol>
         {!isUnknown && (
           <p class="small-text muted">
-            The API answers {response.status}
+            The API returns {response.status}
             {response.code !== undefined && (
               <>
                 {' '}

@@ -12,7 +12,7 @@ import { queryOf } from './question-form.js';
 interface Props {
   readonly type: EntryType;
   readonly name: string;
-  /** Empty for every registry that shows the entry, which is known only for published entries. */
+  /** Empty to ask about every registry that shows the entry, which is known only for published entries. */
   readonly registry: string;
 }
 

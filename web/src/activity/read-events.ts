@@ -5,7 +5,7 @@ import type { CursorPage } from '../ui/cursor-list.js';
 /** Maximum number of requests sent until one returns an event; each takes the server about a second. */
 const MAX_REQUESTS = 10;
 
-/** Reads the next events. A page may be empty before the end, among many events that the user may not see. */
+/** Reads the next events. A page may be empty before the end, among many events that the user cannot see. */
 export async function readEvents(query: AuditQuery, signal?: AbortSignal): Promise<CursorPage<AuditEvent>> {
   let next = query.cursor;
   for (let request = 1; ; request += 1) {

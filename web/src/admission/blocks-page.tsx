@@ -30,7 +30,8 @@ export function BlocksPage(): JSX.Element {
         {(blocks) =>
           blocks.length === 0 ? (
             <EmptyState title="Nothing is blocked">
-              A block keeps matching versions out of every source, and stops serving those that are in.
+              A block keeps matching versions out of every source, and stops serving those that are already
+              there.
             </EmptyState>
           ) : (
             <>

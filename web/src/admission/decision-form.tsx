@@ -69,7 +69,7 @@ export function DecisionForm({ item, isDecidable, reload }: Props): JSX.Element 
       <p class="muted">{situationOf({ item, isDecidable, isMine, left, me })}</p>
       <div class="field">
         <label for="decision-comment">
-          Comment <span class="muted">{isDecidable ? 'needed to reject' : ''}</span>
+          Comment <span class="muted">{isDecidable ? 'required to reject' : ''}</span>
         </label>
         <textarea
           id="decision-comment"

@@ -142,7 +142,7 @@ function Elsewhere({
     for (const name of others) {
       const result = await readSearch(name, filter, { limit: 1 }, signal).catch(() => undefined);
       signal.throwIfAborted();
-      // Corrected or missing words are another search.
+      // Corrected or missing words make it a different search.
       if (result && loosenessOf(result.metadata) === 0) counts.push({ name, count: totalOf(result) });
     }
     return counts.filter(({ count }) => count > 0);

@@ -52,7 +52,8 @@ interface Props {
 export function Overview({ registries, filter, change, reset }: Props): JSX.Element {
   const [count, setCount] = useState(REGISTRIES_AT_ONCE);
   const { found, isLoading, retry } = useSearches(registries.slice(0, count), filter, FIRST_PAGE);
-  // Corrected and missing words are another search, which matters only if no registry has all of the typed ones.
+  // Corrected and missing words make it a different search, which matters only if no registry has all of the typed
+  // ones.
   const looseness = Math.min(
     ...found.map(({ result }) =>
       result && result.items.length > 0 ? loosenessOf(result.metadata) : Infinity,
@@ -230,7 +231,7 @@ function MergedResults({ matching, filter, initial }: MergedProps): JSX.Element 
       )}
       {merged.length <= shown && isCut(results) && (
         <p class="muted below">
-          These are the first {PER_REGISTRY} of each registry. Choose a registry to see all.
+          These are the first {PER_REGISTRY} from each registry. Choose a registry to see all.
         </p>
       )}
     </>

@@ -86,7 +86,7 @@ export async function readSearch(
 ): Promise<SearchResult> {
   const { search: q, ...rest } = filter;
   const sort = sortOf(filter) === 'updated' ? 'dated' : sortOf(filter);
-  // The closest would not come first in another order.
+  // In another order, the closest entries would not come first.
   const asked = { q, ...rest, sort, cursor, dated, partial: sort === 'relevance' };
   const query = Object.fromEntries(Object.entries(asked).filter(([, value]) => value));
   const params = { path: { registry }, query: { ...query, limit, dates: true, details: true } };

@@ -16,7 +16,7 @@ const GAP = 12;
 /** The number of screens rendered above and below the visible one. */
 const AHEAD = 1;
 
-/** A grid that renders only the rows near the viewport, so 100 000 items scroll smoothly. */
+/** A grid that renders only the rows near the viewport, so 100,000 items scroll smoothly. */
 export function VirtualGrid<T>({
   items,
   rowHeight,

@@ -105,12 +105,12 @@ export function readAccessChanges(
   return unwrap(api.POST('/v1/registries/{name}/access', { params: { path: { name } }, body, signal }));
 }
 
-/** Other ways in than a token. */
+/** Ways to get access other than with a token. */
 const OF_OAUTH_MODES: readonly (keyof RegistrySettings)[] = ['anonymous', 'keys'];
 
 const HINTS: Partial<Record<keyof RegistrySettings, string>> = {
   claims:
-    'People must hold all of these to access the registry. Without any, everyone may, unless the policy denies it.',
+    'People must hold all of these to access the registry. If there are none, everyone can, unless the policy denies it.',
   anonymous: 'Opens the registry to readers without a token, who then hold these claims.',
   keys: 'For clients that cannot log in: a key in the URL opens the registry for reading.',
   publishClaims: 'What mcp-publisher publishes here gets these claims. Without them, it cannot publish here.',

@@ -196,7 +196,11 @@ const AUTH_FIELDS = {
     ['passwordFile', 'Password file', 'A file on the server that holds the password or token.'],
   ],
   key: [
-    ['privateKeyFile', 'Private key file', 'A file on the server with an SSH key without a passphrase.'],
+    [
+      'privateKeyFile',
+      'Private key file',
+      'A file on the server that contains an SSH key without a passphrase.',
+    ],
     ['knownHostsFile', 'Known hosts file', 'A file on the server with the host keys to trust.'],
   ],
 } as const;

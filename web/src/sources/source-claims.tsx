@@ -85,7 +85,7 @@ export function SourceClaims({ kind, claims, change, problems }: Props): JSX.Ele
         <p class="hint">
           {claims === undefined && 'Choose at least one claim. '}
           {isInheriting
-            ? 'People must hold all of these, and those of a registry that shows the source.'
+            ? 'People must hold all of these, and the claims of a registry that shows the source.'
             : 'People must hold all of these. Entries have their own claims.'}
         </p>
       )}
