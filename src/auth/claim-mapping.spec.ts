@@ -159,9 +159,9 @@ describe('more values than the limit', () => {
   const TEAM = { from: '/groups', to: 'team' };
 
   it.each<[what: string, most: object, beyond: object, rule: object]>([
-    ['1 000 unmapped values', { groups: texts(1_000) }, { groups: texts(1_001) }, TEAM],
+    ['1,000 unmapped values', { groups: texts(1_000) }, { groups: texts(1_001) }, TEAM],
     [
-      '10 000 translated values',
+      '10,000 translated values',
       { groups: texts(10_000) },
       { groups: texts(10_001) },
       { ...TEAM, values: { g1: 'red' } },

@@ -52,7 +52,7 @@ it('refuses a search that has waited for two seconds with 429, and serves the ne
   expect(started).toEqual(['a', 'b', 'd']);
 });
 
-it('refuses more than 50 waiting searches of one caller immediately, and none of another caller', async () => {
+it('refuses searches immediately when 50 of the same caller are waiting, but none of other callers', async () => {
   const { started, search } = aLimit();
   for (let n = 0; n < PLACES + WAITING; n += 1) void search('rita', `rita-${n}`);
   expect(await search('rita', 'over')).toBe('too_many_requests');

@@ -407,8 +407,8 @@ describe('somebody gains or loses access exactly if check --against reports it (
         throw new Error(
           `Pair ${pair}: nothing is reported, but access changes for ${JSON.stringify(callers[0])}`,
         );
-      // Every reported change affects some caller. If entries have claims of their own, requirements of unknown claims
-      // count as access.
+      // Every reported change affects some caller. If entries have claims of their own, a requirement for unknown
+      // claims counts as access.
       const hasOwnClaims = ownClaims(before) || ownClaims(after);
       const happens = new Map<ComparedCaller, boolean>();
       for (const { who, what, witness } of found) {

@@ -27,7 +27,7 @@ function configOf(client: ClientName, form: ConfigForm, ...documents: Document[]
   return mergedConfig(client, form, documents) as Config & Document;
 }
 
-/** Returns the entry of the only server, or the reason for its omission. */
+/** Returns the entry for the only server, or the reason for its omission. */
 function entryOf(client: ClientName, document: Document): unknown {
   const config = configOf(client, 'servers', document);
   return (

@@ -22,7 +22,7 @@ const server = (...packages: Document[]): Document => ({
   packages,
 });
 
-/** Returns the entry of the only server, or the reason for its omission: the same for each client and form. */
+/** Returns the entry for the only server, or the reason for its omission: the same for each client and form. */
 function entryOf(document: Document): Entry | string {
   const found = CLIENTS.map((client) => {
     const [servers, list] = (['servers', 'allowlist'] as const).map((form) =>

@@ -44,7 +44,7 @@ describe('the warning about claims that several providers can satisfy', () => {
     ]);
   });
 
-  it('only covers providers without a mapping, and sub', () => {
+  it('covers all claims of providers without a mapping, but only sub of mapped ones', () => {
     const rules = {
       superAdmin: [{ role: 'root' }],
       manageEntries: [{ team: 'red' }],

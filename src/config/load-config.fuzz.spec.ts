@@ -163,7 +163,7 @@ it('a configuration with odd values loads or throws ConfigurationError', () => {
   );
 });
 
-/** Replacements for every node. The soak tries all of them; a normal run tries one per node. */
+/** Replacements for every node. The soak tests try all of them; a normal run tries one per node. */
 const REPLACEMENTS: readonly unknown[] = [
   null,
   'x',

@@ -56,7 +56,7 @@ describe('a webhook', () => {
 
   it.each<[string, unknown, string]>([
     ['a duplicate name', [siem, siem], 'webhooks[1].name: "siem" is already in the list'],
-    ['a name that is no DNS label', [{ ...siem, name: 'Siem' }], 'webhooks[0].name: must be a DNS label'],
+    ['a name that is not a DNS label', [{ ...siem, name: 'Siem' }], 'webhooks[0].name: must be a DNS label'],
     ['no URL', [{ name: 'a', secretFile }], 'webhooks[0].url: is required'],
     ['another scheme', [{ ...siem, url: 'ftp://a' }], 'webhooks[0].url: must be an http:// or https:// URL'],
     [
@@ -123,7 +123,7 @@ describe('an admission webhook', () => {
       .admission.webhooks;
   };
 
-  it('by default gets 5 s to respond about everything, and holds on failure', () => {
+  it('has 5 s to respond about everything by default, and holds on failure', () => {
     const { name, url } = scan;
     const defaults = { on: ['publish', 'sync'], timeoutMs: 5_000, onFailure: 'hold' };
     expect(readAll([scan])).toEqual([{ name, url, secrets: [secretOf(24)], ...defaults }]);

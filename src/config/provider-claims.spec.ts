@@ -80,7 +80,7 @@ describe('the claims of a provider', () => {
     [[{ to: 'org', value: 'x', when: { a: 1 } }], 'claims[0].when.a: must be a string or a list of strings'],
     [[{ to: 'org', value: 'x', wehn: { a: 'b' } }], 'claims[0].wehn: is not a known key'],
     [many(101), 'claims: must not define more than 100 claims'],
-  ])('may not be $0', (claims, problem) => {
+  ])('cannot be $0', (claims, problem) => {
     expect(problemsOf({ claims })).toContain(`${P}.${problem}`);
   });
 });
@@ -98,7 +98,7 @@ describe('the groups of a provider', () => {
     [{ url: 'groups' }, 'groups.url: must be an http:// or https:// URL'],
     [{ url: 'http://groups.example.com' }, 'groups.url: must be https://'],
     [{ url: 'https://me:secret@groups.example.com' }, 'groups.url: must not contain a user or a password'],
-  ])('may not be at %j', (groups, problem) => {
+  ])('cannot be at %j', (groups, problem) => {
     expect(problemsOf({ groups })).toContain(`${P}.${problem}`);
   });
 });

@@ -14,7 +14,7 @@ const GOOD: [EntryType, Record<string, unknown>][] = [
 ];
 
 const parsed = (text: string): unknown => JSON.parse(text);
-/** A good document with one more member, given as text. */
+/** A valid document with one additional member, given as text. */
 const withMember = (good: object, member: string) =>
   parsed(`${JSON.stringify(good).slice(0, -1)},${member}}`);
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
@@ -174,7 +174,7 @@ it.each([
   ['beyond the limit', { [PUBLISHER_PROVIDED]: { text: 'x'.repeat(990) } }, 1_001],
   ['of two-byte characters beyond the limit', { [PUBLISHER_PROVIDED]: { text: 'ä'.repeat(495) } }, 1_001],
   [
-    'within the limit beside a long other block',
+    'within the limit, next to another long block',
     { [PUBLISHER_PROVIDED]: {}, other: 'x'.repeat(2_000) },
     undefined,
   ],

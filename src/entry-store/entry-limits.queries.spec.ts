@@ -23,7 +23,12 @@ it.each<[rule: string, StorableVersion[], typeof NO_VERSIONS, refused: string[]]
     ['1 bytes', '2 bytes'],
   ],
   ['one that never fits, but not older ones', candidates('1=10', '2=101', '3=10'), NO_VERSIONS, ['2 bytes']],
-  ['none of an entry beyond lowered limits', candidates('1=50', '2=50', '3=50', '4=50'), stored(4, 200), []],
+  [
+    'no version of an entry beyond lowered limits',
+    candidates('1=50', '2=50', '3=50', '4=50'),
+    stored(4, 200),
+    [],
+  ],
   [
     'the oldest if such an entry would grow',
     candidates('1', '2', '3', '4', '5'),

@@ -26,7 +26,7 @@ it.each([
   expect(explainFailure(stderr, NO_SECRETS)).toBe(explanation);
 });
 
-it('believes only git itself that it could not connect', () => {
+it("trusts only git's own messages about a failed connection", () => {
   expect(couldNotConnect("fatal: unable to access 'x': Could not resolve host: x\n")).toBe(true);
   expect(couldNotConnect('fatal: remote error: Could not resolve host\n')).toBe(false);
 });

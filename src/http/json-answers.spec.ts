@@ -35,7 +35,7 @@ const { setPrototypeOf } = Object;
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** Returns how many requests and responses Express gave another prototype. */
+/** Returns the number of requests and responses whose prototype Express replaced. */
 async function changedPrototypes(serve: (app: express.Express) => Server): Promise<number> {
   const app = express();
   app.get('/', (request, response) => void response.json({ host: request.get('host') }));

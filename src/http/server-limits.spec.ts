@@ -10,7 +10,7 @@ it.each([
   [2_000, 512, 204],
   [100, 1_024, 100],
   [2_000, 1, 1],
-])('of %i connections, with %d descriptors, %i fit', (connections, descriptors, fitting) => {
+])('%i connections with %d descriptors: %i fit', (connections, descriptors, fitting) => {
   expect(connectionsThatFit(connections, descriptors)).toBe(fitting);
 });
 

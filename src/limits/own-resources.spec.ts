@@ -21,7 +21,7 @@ it.each([
   ],
   [error('EAGAIN', 'read'), undefined],
   [null, undefined],
-])('%s shows a lack of: %s', (thrown, lacking) => {
+])('the resource that %s shows to be exhausted: %s', (thrown, lacking) => {
   expect(isOwnDiskFull(thrown)).toBe(lacking === 'disk');
   expect(isOutOfDescriptors(thrown)).toBe(lacking === 'descriptors');
 });

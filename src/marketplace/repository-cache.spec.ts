@@ -9,7 +9,7 @@ import { SHARE_TIMEOUT_MS } from '../limits/shared-reads.js';
 import { type CacheLimits, RepositoryCache } from './repository-cache.js';
 import type { RepositoryFile } from './marketplace-tree.js';
 
-/** A caller who does not leave. */
+/** A caller who does not disconnect. */
 const WAITING = new AbortController().signal;
 
 let folder: string;

@@ -120,7 +120,7 @@ describe('a program with arguments starts', () => {
     expect(shown(launchedPackages(command, args))).toBe(expected);
   });
 
-  it('environment variables that make npm run packages', () => {
+  it('packages that environment variables make npm run', () => {
     expect(shown(launchedPackages('npm', ['exec'], { npm_config_package: 'left-pad' }))).toBe(PAD);
     expect(shown(launchedPackages('npx', ['x'], { API_KEY: 'npx left-pad' }))).toBe('npm:x');
   });

@@ -38,7 +38,7 @@ describe('members are read from', () => {
     ],
     ['.github/mcp.json', { '.github/mcp.json': { mcpServers: { pad: npx() } } }, { servers: [PAD_SERVER] }],
     [
-      'both, equal ones once',
+      'both, with duplicates once',
       { '.mcp.json': { pad: npx() }, 'mcp.json': { mcpServers: { pad: npx() } } },
       { servers: [PAD_SERVER] },
     ],
@@ -234,22 +234,22 @@ describe('a file is unreadable if it', () => {
   it.each<[string, Files]>([
     ['is broken', { '.mcp.json': servers.slice(0, -1) }],
     ['has a comment', { '.mcp.json': `// x\n${servers}` }],
-    ['has a key twice', { '.mcp.json': '{"pad":{"command":"x"},"pad":{"command":"npx"}}' }],
+    ['has a duplicate key', { '.mcp.json': '{"pad":{"command":"x"},"pad":{"command":"npx"}}' }],
     [
-      'has a key twice, escaped',
+      'has a duplicate key, once escaped',
       { '.mcp.json': String.raw`{"pad":{"command":"x"},"p\u0061d":{"command":"npx"}}` },
     ],
     ['is not UTF-8', { '.mcp.json': Buffer.from([0x7b, 0xff, 0x7d]) }],
     ['is deep', { '.mcp.json': '['.repeat(100_000) }],
     ['is long', { '.mcp.json': { pad: npx(), more: 'x'.repeat(300_000) } }],
-    ['is no map', { '.mcp.json': [npx()] }],
+    ['is not a map', { '.mcp.json': [npx()] }],
     [
-      'has a launch that is not known',
+      'has an unknown launch command',
       { '.mcp.json': { pad: { command: '$(echo npx)', args: ['left-pad'] } } },
     ],
     ['has a command that is a map', { '.mcp.json': { pad: { command: {} } } }],
     ['has arguments in a text', { '.mcp.json': { pad: { command: 'npx', args: '-y left-pad' } } }],
-    ['has a URL that is not known', { '.mcp.json': { far: { url: 'https://${HOST}/mcp' } } }],
+    ['has an unknown URL', { '.mcp.json': { far: { url: 'https://${HOST}/mcp' } } }],
     ['has a long command', { '.mcp.json': { pad: { command: 'x'.repeat(3_000) } } }],
     ['has a NUL', { '.mcp.json': String.raw`{"pad":{"command":"n\u0000px"}}` }],
     [
@@ -260,10 +260,10 @@ describe('a file is unreadable if it', () => {
     ['names a pattern', { 'plugin.json': { agents: './a/*.md' } }],
     ['names a bundle', { 'plugin.json': { mcpServers: 'https://acme.example/x.mcpb' } }],
     [
-      'has frontmatter that is no YAML',
+      'has frontmatter that is not YAML',
       { 'skills/x/SKILL.md': '---\nname: x: y\nhooks:\n  Stop: []\n---\n' },
     ],
-    ['has a key in frontmatter twice', { 'agents/x.md': '---\nhooks: {}\nhooks: {}\n---\n' }],
+    ['has a duplicate key in frontmatter', { 'agents/x.md': '---\nhooks: {}\nhooks: {}\n---\n' }],
     ['hides a key in frontmatter', { 'agents/x.md': '---\n"\\x68ooks": { a: }\nb: c: d\n---\n' }],
     ['has a comment before keys', { 'agents/x.md': `---\n${'# x\n'.repeat(5_000)}hooks: {}\n---\n` }],
     [
@@ -393,7 +393,7 @@ describe('the tokens of members', () => {
 });
 
 it.each(EVASIONS.map(({ way, reading, files }) => [way, reading, files] as const))(
-  'past a block by %s: %s',
+  'a block cannot be evaded by %s: %s',
   async (_, reading, files) => {
     const members = await membersIn(files);
     const isRead = memberTokens(members).includes('npm:left-pad');

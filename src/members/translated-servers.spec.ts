@@ -135,7 +135,7 @@ describe('.mcp.json for Agent Plugins', () => {
 it.each([
   ['no JSON', '{'],
   ['a list', '[]'],
-  ['a server that is no object', '{"mcpServers":{"one":"npx"}}'],
+  ['a server that is not an object', '{"mcpServers":{"one":"npx"}}'],
   ['too deep', `{"a":${'['.repeat(200)}${']'.repeat(200)}}`],
   ['too long', `{"mcpServers":{},"x":"${'x'.repeat(256 * 1_024)}"}`],
 ])('a file that is %s has no translation, and is reported', (_, text) => {

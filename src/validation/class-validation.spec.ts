@@ -107,7 +107,7 @@ describe('a tree', () => {
   });
 
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'then', '', '?', '\0', '\u00000'])(
-    'may not have the key %j',
+    'cannot have the key %j',
     (key) => {
       const tree: unknown = JSON.parse(`{"part":{},${JSON.stringify(key)}:{"low":1}}`);
       expect(checkShape(Whole, tree).issues).toEqual([{ path: [key], message: 'is not a known key' }]);
@@ -121,7 +121,7 @@ describe('a tree', () => {
     expect(problems({ part, ...tree })).toHaveLength(100);
   });
 
-  it('can have its claims counted before they are checked', () => {
+  it('returns the number of its claims before they are checked', () => {
     const claims = { a: 'b', c: ['d', 'e'], f: { g: [1, null] } };
     expect(countClaimValues(toInstance(Whole, { part, claims, any: claims }))).toBe(5);
   });

@@ -173,7 +173,7 @@ describe('POST /v1/sources/{name}/access', () => {
     expect(removed.changes).toMatchObject([{ sentence: 'org is acme', loses: 3 }]);
   });
 
-  it('finds nothing in a managed source, whose entries have their own claims, and in a new one', async () => {
+  it('finds nothing in a new source, nor in a managed one, whose entries have their own claims', async () => {
     expect(await source('published', { org: 'acme', team: 'data' })).toEqual({ changes: [] });
     const api = { endpoint: 'https://registry.invalid' };
     const body = { api, syncPolicy: { interval: '1h' }, claims: { org: 'acme' } };

@@ -517,7 +517,7 @@ describe('listing who has access', () => {
     );
   });
 
-  it('counts entries together if they require the same claims, with those of the registry', async () => {
+  it('groups entries that require the same claims, including the claims of the registry', async () => {
     const writer = service.as({ sub: 'olga', org: 'contoso', team: 'data', role: 'writer' });
     const publish = (name: string, claims: object) =>
       writer.post('/v1/entries', { server: aServer(name), claims });

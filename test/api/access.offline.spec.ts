@@ -55,7 +55,7 @@ interface Explanation {
   readonly steps: readonly { step: string; outcome: string; source?: string; shadowedBy?: string }[];
 }
 
-/** The source, the outcome and the shadowing source of each step of a source. */
+/** For each step about a source: the source, the outcome and the shadowing source. */
 function online({ steps }: Explanation): string[] {
   return steps.flatMap(({ step, outcome, source, shadowedBy }) =>
     source ? [[step, outcome, source, shadowedBy ?? ''].join(' ').trim()] : [],

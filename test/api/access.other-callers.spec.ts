@@ -84,7 +84,7 @@ describe('a cursor', () => {
   }
 });
 
-describe('If-None-Match with the ETag of another caller', () => {
+describe("If-None-Match with another caller's ETag", () => {
   it.each([
     ...LISTS.filter((path) => !path.endsWith('entries')),
     '/registry',
@@ -171,7 +171,7 @@ describe('the data that a request reads', () => {
   ])(
     'does not depend on whether %s are hidden or missing, so timing reveals nothing',
     async (hidden, missing) => {
-      // The first request fills caches. Reads of background work may coincide with one of the others.
+      // The first request fills caches. Reads by background work may coincide with one of the other requests.
       await readsOf(missing);
       await within(20_000, async () => {
         const expected = await readsOf(missing);

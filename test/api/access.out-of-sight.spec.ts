@@ -144,7 +144,7 @@ describe.each([
       await other.query('begin');
       await other.query(`update source set revision = revision where name = 'red'`);
       const put = (as: Sender) => as.put('/v1/registries/mine', { sources: ['red'], claims: OWN });
-      // Waiting for the lock, which is held meanwhile, would end in 503 and reveal the source.
+      // Waiting for the lock, which is still held, would end in 503 and reveal the source.
       expect((await put(service.as(ACME))).json).toMatchObject({ code: 'unknown_source' });
       const waiting = put(service.as(SUPER_ADMIN));
       await other.query('rollback');

@@ -78,7 +78,7 @@ describe('who manages a resource', () => {
   });
 });
 
-describe('an explanation of another caller to an asker who is not a super-admin', () => {
+describe('an explanation about another caller, for an asker who is not a super-admin,', () => {
   const text = async (asker: object, claims: object, more: object) => {
     const body = { registry: 'main', as: { claims }, ...more };
     return (await service.as({ ...asker }).post('/v1/access/explain', body)).text;
@@ -124,7 +124,7 @@ describe('an explanation of another caller to an asker who is not a super-admin'
     expect(await rolesFor(ROOT, { role: 'reader', org: 'acme' })).toBe('refused');
   });
 
-  it('previews without the rights of a super-admin', async () => {
+  it('treats the other caller as an ordinary caller in previews, even if they are a super-admin', async () => {
     const preview = async (asker: object, role: string) => {
       const body = { registry: 'main', as: { claims: { role } } };
       return (await service.as({ ...asker }).post('/v1/access/preview', body)).text;

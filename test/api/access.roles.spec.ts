@@ -58,8 +58,8 @@ describe('role rules', () => {
     ['manageRegistries', 'a fraction', { ratio: 0.5 }, { ratio: 5 }],
     ['manageRegistries', 'a boolean', { staff: true }, { staff: false }],
     ['manageRegistries', 'a truthy number is not true', { staff: true }, { staff: 1 }],
-    ['manageRegistries', 'null is no value', { none: 'null' }, { none: null }],
-    ['manageRegistries', 'an object is no value', { level: 3 }, { level: { 3: 3, level: 3 } }],
+    ['manageRegistries', 'null is not a value', { none: 'null' }, { none: null }],
+    ['manageRegistries', 'an object is not a value', { level: 3 }, { level: { 3: 3, level: 3 } }],
     ['manageRegistries', 'a key with a dot, not a path', { 'realm_access.roles': 'admin', realm_access: { roles: ['admin'] } }, { realm_access: { roles: ['admin'] } }],
     ['manageRegistries', 'scope compares as one text', { scope: 'registry:write' }, { scope: 'registry:read registry:write' }],
     ['manageRegistries', 'the subject', { sub: 'rita' }, { sub: 'Rita' }],
@@ -76,7 +76,7 @@ describe('role rules', () => {
   });
 
   it.each(rows)(
-    'differ by one claim for %s (%s): %j is granted, %j is refused',
+    'distinguish callers who differ in one claim, for %s (%s): %j is granted, %j is refused',
     async (role, _rule, granted, refused) => {
       expectOneClaimApart(granted, refused);
       const caller = service.as(refused);

@@ -85,7 +85,7 @@ describe('a verified access', () => {
   const needsRemembered = (access: RememberedAccess) => access;
 
   // oxlint fails if an expected error does not occur.
-  it('is a type of its own for the compiler', () => {
+  it('is a distinct type to the compiler', () => {
     const [verified, remembered] = [{} as VerifiedAccess, {} as RememberedAccess];
     // @ts-expect-error A remembered access proves nothing.
     needsVerified(remembered);

@@ -103,7 +103,7 @@ describe('GET /v1/sources/{name}/entries and /v1/registries/{name}/entries', () 
       expect(outcomeOf(await caller.get(`/v1/${path}/entries?${query}`))).toBe('400 invalid_cursor');
   });
 
-  it('refuse a cursor of another list', async () => {
+  it('refuse a cursor from another list', async () => {
     const reply = await service.as(ACME_ADMIN).get('/v1/sources/first/entries?limit=1');
     const { nextCursor } = (reply.json as { metadata: { nextCursor: string } }).metadata;
     for (const path of [

@@ -57,7 +57,7 @@ describe('limits.apiSources and limits.apiRegistries', () => {
     ['sources', 'too_many_sources', aSource()],
     ['registries', 'too_many_registries', { sources: ['declared'] }],
   ])(
-    'hold for concurrent PUTs of %s on two replicas; one that exists can be replaced',
+    'hold for concurrent PUTs of %s on two replicas; an existing one can still be replaced',
     async (what, code, body) => {
       const put = (index: number) =>
         (index % 2 === 0 ? service : replica).put(`/v1/${what}/made-${index}`, body);
@@ -81,7 +81,7 @@ describe('limits.apiSources and limits.apiRegistries', () => {
 describe('settings created through the API', () => {
   const service = aService().source('declared', { servers: [] }).runs();
 
-  it('have at most 64 KiB, regardless of what else the body repeats', async () => {
+  it('have at most 64 KiB, not counting what the body repeats from a GET', async () => {
     const put = async (body: object) => outcomeOf(await service.put('/v1/sources/made', body));
     const body = aSource(63 * KIB);
     expect(JSON.stringify(body).length).toBeLessThan(64 * KIB);

@@ -64,7 +64,7 @@ describe.each([
     expect(outcomeOf(await service.as(admin(covering)).get(`/v1/${noun}/made-${row}`))).toBe('200');
   });
 
-  it.each(rows)('$rule: an admin with $lacking may not create $required', async ({ row, body, lacking }) => {
+  it.each(rows)('$rule: an admin with $lacking cannot create $required', async ({ row, body, lacking }) => {
     const reply = await service.as(admin(lacking)).put(`/v1/${noun}/refused-${row}`, body);
     expect(outcomeOf(reply)).toBe('400 claims_not_subset');
     expect(outcomeOf(await service.as(SUPER_ADMIN).get(`/v1/${noun}/refused-${row}`))).toBe(notFound);

@@ -41,7 +41,7 @@ describe('the paths of secret files', () => {
     .runs();
   const admin = () => service.as(SUPER_ADMIN);
 
-  it('in the configuration file are shown to nobody: not in responses, sync errors or audit events', async () => {
+  it('in the configuration file never appear in responses, sync errors or audit events', async () => {
     for (const name of ['token', 'password', 'id']) secrets.write(name, '');
     for (const name of ['upstream', 'repository', 'ssh']) await service.synced(name);
     const answers: string[] = [];

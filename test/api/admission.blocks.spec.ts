@@ -41,7 +41,7 @@ describe('a block', () => {
       { names: ['com.evil/*'], versions: '>=1.5' },
       ['com.evil/a@2.0.0-rc.1'],
     ],
-    ['every version, other than semver too', { names: ['com.evil/*'], versions: '*' }, all.slice(0, 3)],
+    ['every version, even if it is not semver', { names: ['com.evil/*'], versions: '*' }, all.slice(0, 3)],
     ['another name', { names: ['com.evil'] }, []],
     [
       'a package',
@@ -58,7 +58,7 @@ describe('a block', () => {
       { packages: [{ registryType: 'npm', identifier: 'left-pad', version: '<1.3' }] },
       ['com.good/q@1.0.0'],
     ],
-    ['a package of another registry', { packages: [{ registryType: 'pypi', identifier: 'left-pad' }] }, []],
+    ['a package from another registry', { packages: [{ registryType: 'pypi', identifier: 'left-pad' }] }, []],
     ['a remote', { remotes: ['https://evil.example/*'] }, ['com.good/r@1.0.0']],
     [
       'a name and a remote, which must both match',

@@ -241,7 +241,7 @@ describe('a block of a package', () => {
     expect([await placesOf(published), await placesOf(synced)]).toEqual([EVERYWHERE, EVERYWHERE]);
   });
 
-  it('of a remote matches servers that connect to it; unreadable content matches both kinds of block', async () => {
+  it('matches servers that connect to a blocked remote; unreadable content matches both kinds of block', async () => {
     const [remote, unreadable] = [aPlugin('com.evil'), aPlugin('com.evil')];
     const url = 'https://evil.example/mcp';
     await publishWith(remote, { 'mcp.json': JSON.stringify({ mcpServers: { far: { url } } }) });
@@ -259,7 +259,7 @@ describe('a block of a package', () => {
     expect([await placesOf(remote), await placesOf(unreadable)]).toEqual([EVERYWHERE, EVERYWHERE]);
   });
 
-  it('and content that arrives at the same time on another replica leave no matching version visible', async () => {
+  it('leaves no matching version visible if content arrives at the same time on another replica', async () => {
     const names = Array.from({ length: 8 }, () => aPlugin('com.race'));
     for (const name of names) expect((await publish(name)).status).toBe(201);
     const areHidden = async (at: ServiceUnderTest) => {
@@ -446,7 +446,7 @@ describe('a review rule with contains', () => {
     expectRefused(await upload(name, hooked()), 409, 'content_exists');
   });
 
-  it('leaves content that it matches to reviewers, with the members', async () => {
+  it('leaves matching content to reviewers, and shows them its members', async () => {
     const name = aPlugin('com.reviewed');
     expect((await publish(name)).status).toBe(202);
     expect((await upload(name, hooked(starting('reviewed-pad')))).status).toBe(204);

@@ -89,7 +89,7 @@ describe('review in anonymous mode', () => {
     service.withoutSource('other');
   });
 
-  it('is refused with its path, as is admission of unsynced sources', async () => {
+  it('is refused with its path, as is admission for unsynced sources', async () => {
     const declared = service.reload((edited) => edited.source('other', { kind: 'managed', admission: {} }));
     await expect(declared).rejects.toThrow(/admission.*is not allowed for a source of kind managed/s);
     service.withoutSource('other');

@@ -98,7 +98,7 @@ describe('managed.review', () => {
     expectRefused(await as(REVIEWER).get('/v1/admission/nothing'), 404, 'item_not_found');
   });
 
-  it('filters what the caller can decide, and refuses unknown words', async () => {
+  it('can be filtered, also by what the caller can decide; unknown values are refused', async () => {
     for (const [claims, count] of [
       [REVIEWER, 1],
       [WRITER, 0],
@@ -384,7 +384,7 @@ describe('managed.review', () => {
       expect(actions.filter((one) => one === action)).toHaveLength(action === 'entry.status' ? 2 : 3);
   });
 
-  it('withdraws the held changes of a deleted version', async () => {
+  it('withdraws the held changes to a deleted version', async () => {
     const [item] = await itemsFor(as(WRITER), '?name=com.acme%2Ftool');
     expect((await as(WRITER).delete(entryAt('server', 'com.acme/tool', '/versions/1.0.0'))).status).toBe(204);
     expect((await as(WRITER).get(`/v1/admission/${item?.id}`)).json).toMatchObject({ status: 'withdrawn' });

@@ -129,9 +129,9 @@ describe('an admission webhook and publications', () => {
     if (outcome === 'hold') expect((await heldOf(name)).id).toBe(asked()[2]?.id);
   });
 
-  it('that does not answer in time, or sends anything but an outcome, counts as failed', async () => {
+  it('that does not respond in time, or sends anything but an outcome, counts as failed', async () => {
     const failures: readonly [how: string, answer: Answered | null | undefined][] = [
-      ['no answer', null],
+      ['no response', null],
       ['status 500', { status: 500, body: '{"outcome":"admit"}' }],
       ['status 204', undefined],
       ['a redirect', { status: 307, headers: { location: '/elsewhere' } }],
@@ -139,7 +139,7 @@ describe('an admission webhook and publications', () => {
       ['a name twice', { status: 200, body: '{"outcome":"reject","outcome":"admit"}' }],
       ['a name in two spellings', { status: 200, body: '{"outcome":"admit","\\u006futcome":"admit"}' }],
       ['no outcome', { status: 200, body: '{"outcome":"maybe"}' }],
-      ['reasons that are no texts', { status: 200, body: '{"outcome":"admit","reasons":[1]}' }],
+      ['reasons that are not texts', { status: 200, body: '{"outcome":"admit","reasons":[1]}' }],
       ['more than 64 KiB', { status: 200, body: `{"outcome":"admit","x":"${'x'.repeat(65_536)}"}` }],
     ];
     const answers = new Map(failures.map(([how, answer]) => [aName(), { how, answer }]));
@@ -393,7 +393,7 @@ describe('an admission webhook and syncs', () => {
     });
   });
 
-  it('that hangs for one source delays no syncs, and delays other sources only slightly', async () => {
+  it('that hangs for one source delays no syncs, and delays versions of other sources only slightly', async () => {
     await configure(service, { timeout: '30s' });
     const hanging: (() => void)[] = [];
     receiver.answer = (delivered) =>

@@ -207,7 +207,7 @@ describe('GET /v1/audit', () => {
   });
   const versions = (events: readonly AuditEvent[]) => events.map(({ target }) => target.version);
 
-  it('is newest first, pages without gaps, and carries the query in the cursor', async () => {
+  it('lists events newest first, pages without gaps, and keeps the query in the cursor', async () => {
     expect(versions(all)).toEqual([undefined, '5.0.0', '4.0.0', '3.0.0', '2.0.0', '1.0.0']);
     const pages: AuditEvent[][] = [];
     let next: string | undefined = `target=${NAME}&action=entry.publish&limit=2`;
@@ -401,8 +401,8 @@ describe('a page that ends early', () => {
   const own = Array.from({ length: HIDDEN }, (_, index) => HIDDEN - index).filter(isOwn);
   const clock = new Clock().runs();
   const targets = (events: readonly AuditEvent[]) => events.map(({ target }) => target.name);
-  // A second apart, as the IDs of real events are some time apart; at odd milliseconds, which are never a round
-  // position.
+  // A second apart, because the IDs of real events are also some time apart; at odd milliseconds, which are never a
+  // round position.
   beforeAll(() =>
     shared.database.query(
       `insert into audit_event (id, time, action, outcome, actor, target, scope, scope_digest, event)

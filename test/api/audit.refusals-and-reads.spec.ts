@@ -239,7 +239,7 @@ describe('events of many refused requests', () => {
   // A minute may end during the test.
   new Clock().runs().standsStill();
 
-  it('are limited to 1 000 per minute, and so is each caller; the rest counts as dropped', async () => {
+  it('are limited to 1,000 per minute, per caller and for all unauthenticated callers; the rest counts as dropped', async () => {
     await service.restart();
     const since = new Date().toISOString();
     const before = await dropped();
@@ -262,7 +262,7 @@ describe('events of many refused requests', () => {
 });
 
 describe('events older than audit.retention', () => {
-  it('are deleted, newer ones stay', async () => {
+  it('are deleted, while newer ones stay', async () => {
     await service.database.query(
       `insert into audit_event (id, time, action, outcome, actor, target, event)
        select (lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,

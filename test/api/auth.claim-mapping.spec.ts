@@ -125,7 +125,7 @@ describe('GET /v1/me', () => {
   });
 });
 
-describe('a mapped claim with more than 1 000 values', () => {
+describe('a mapped claim with more than 1,000 values', () => {
   const teams = (count: number) =>
     partners.opaque({ access: { teams: Array.from({ length: count }, (_, n) => `t${n}`) } });
 

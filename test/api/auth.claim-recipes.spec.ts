@@ -208,7 +208,7 @@ describe('the claim recipes in docs/providers.md', () => {
       expect(published.status).toBe(201);
     });
 
-    it('distinguishes a caller of another team, role or organization', async () => {
+    it('distinguishes a caller from another team, role or organization', async () => {
       const kept = Object.entries(AFTER).filter(([key]) => !lost.includes(key));
       expect(await held(heading, { ...token, ...other })).toEqual(Object.fromEntries(kept));
     });

@@ -9,7 +9,7 @@ const SECOND = 1_000;
 const clock = new Clock().runs();
 const inSeconds = (seconds: number) => Math.floor(Date.now() / SECOND) + seconds;
 
-describe('expiry of an accepted token', () => {
+describe('the lifetime of a token', () => {
   const service = alsoWithMappedClaims(
     aService({
       mode: 'auth-only',
@@ -32,7 +32,7 @@ describe('expiry of an accepted token', () => {
   it.each<[what: string, make: (exp: number) => string]>([
     ['a JWT', (exp) => issuer.sign({ exp })],
     ['an opaque token', (exp) => issuer.opaque({ exp })],
-  ])('refuses it from exp, even if it is cached: %s', async (_what, make) => {
+  ])('ends at exp, even if the token is cached: %s', async (_what, make) => {
     const bearer = service.bearing(make(inSeconds(40)));
     for (const path of ['/v1/me', '/registry/main/v0.1/servers'])
       for (let again = 0; again < 3; again++) expect((await bearer.get(path)).status).toBe(200);
@@ -46,12 +46,12 @@ describe('expiry of an accepted token', () => {
     expectChallenge(known, { error: 'invalid_token' });
   });
 
-  it('mentions the expiry in error_description', async () => {
+  it('is mentioned in error_description once it has ended', async () => {
     const { headers } = await service.bearing(issuer.sign({ exp: inSeconds(-1) })).get('/v1/me');
     expect(headers['www-authenticate']).toContain('error_description="The token has expired"');
   });
 
-  it('does not accept a similar token from the cache', async () => {
+  it('does not extend to similar tokens', async () => {
     const token = issuer.sign();
     expect((await service.bearing(token).get('/v1/me')).status).toBe(200);
     for (const near of [
@@ -62,7 +62,7 @@ describe('expiry of an accepted token', () => {
       expectChallenge(await service.bearing(near).get('/v1/me'), { error: 'invalid_token' });
   });
 
-  it('accepts a token from nbf, despite cached refusals', async () => {
+  it('begins at nbf, despite cached refusals', async () => {
     const bearer = service.bearing(issuer.sign({ nbf: inSeconds(30) }));
     expectChallenge(await bearer.get('/v1/me'), { error: 'invalid_token' });
     clock.passes(31 * SECOND);

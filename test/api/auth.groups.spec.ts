@@ -117,7 +117,7 @@ describe('groups outside the token', () => {
   });
 });
 
-describe('a token with groups elsewhere is refused as claims_incomplete', () => {
+describe('a token with groups elsewhere is refused (claims_incomplete, unless stated otherwise)', () => {
   it('when the provider has no `groups`; the address in the token is never contacted', async () => {
     const { endpoint } = { endpoint: `${unconfigured.url}/from-the-token` };
     await refused(aToken(unconfigured, { _claim_sources: { src1: { endpoint, access_token: 'theirs' } } }));

@@ -137,17 +137,17 @@ describe('a cached introspection response', () => {
   });
 });
 
-describe('a JWT that no key verifies', () => {
+describe('introspection of a JWT', () => {
   const stranger = anIssuer();
 
-  it('is accepted when introspection says active, and refused otherwise', async () => {
+  it('decides if no key verifies the JWT', async () => {
     const token = stranger.sign(issuer.claims());
     issuer.knows(token, { active: true, ...issuer.claims() });
     expect((await ask(token)).status).toBe(200);
     expectChallenge(await ask(stranger.sign(issuer.claims({ sub: 'nobody' }))), { error: 'invalid_token' });
   });
 
-  it('is refused by its `typ` regardless of introspection', async () => {
+  it('does not lift the refusal of a wrong `typ`', async () => {
     for (const [typ, status] of [
       ['at+jwt', 200],
       ['logout+jwt', 401],
@@ -158,7 +158,7 @@ describe('a JWT that no key verifies', () => {
     }
   });
 
-  it('is not introspected when a key verifies it', async () => {
+  it('is skipped if a key verifies the JWT', async () => {
     const before = asked().length;
     expect((await ask(issuer.sign())).status).toBe(200);
     expect(asked().length).toBe(before);

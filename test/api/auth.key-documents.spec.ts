@@ -96,7 +96,7 @@ describe('a JSON Web Key Set', () => {
     expectChallenge(await askWith({ keys: keys() }), { error: 'invalid_token' });
   });
 
-  it('with an RSA key of 1 024 bits does not verify its tokens', async () => {
+  it('with an RSA key of 1024 bits does not verify its tokens', async () => {
     const header = { alg: 'RS256', kid: 'small' };
     const token = issuer.raw({ header, payload: issuer.claims(), key: small.privateKey });
     const keys = [{ ...small.publicKey.export({ format: 'jwk' }), kid: 'small', alg: 'RS256', use: 'sig' }];

@@ -44,7 +44,7 @@ describe('auth-only mode:', () => {
     );
   });
 
-  it('logs one warning at the start', () => {
+  it('logs one warning at startup', () => {
     const warnings = service.logs().filter(({ msg }) => msg === WARNING);
     expect(warnings.map(({ level }) => level)).toEqual(['warn']);
   });
@@ -53,7 +53,7 @@ describe('auth-only mode:', () => {
 describe('in anonymous mode', () => {
   const service = aService().runs();
 
-  it('logs no such warning at the start', () => {
+  it('logs no such warning at startup', () => {
     expect(service.log.join('')).not.toContain('auth-only');
     expect(service.logs().length).toBeGreaterThan(0);
   });

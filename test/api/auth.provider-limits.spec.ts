@@ -56,7 +56,7 @@ describe('the token of authTokenFile', () => {
     ],
   }).runs();
 
-  it('is sent to configured origins only, not to a jwks_uri of another origin', async () => {
+  it('is sent to configured origins only, not to a jwks_uri at another origin', async () => {
     issuer.injectFault('discovery', { answer: { issuer: issuer.iss, jwks_uri: elsewhere.jwksUrl } });
     expectChallenge(await service.bearing(issuer.sign()).get('/v1/me'), { error: 'invalid_token' });
     expect(elsewhere.requestsTo('jwks').map(({ authorization }) => authorization)).toEqual([undefined]);

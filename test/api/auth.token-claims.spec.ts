@@ -73,7 +73,7 @@ describe.each([
   ['not-before time', NOT_BEFORE],
   ['issuer', ISSUER],
   ['audience', AUDIENCE],
-])('checking its %s, a token that', (_claim, twins) => {
+])('with a checked %s, a token that', (_claim, twins) => {
   const token = (changes: Changes) =>
     issuer.sign(typeof changes === 'function' ? changes(issuer.iss) : changes);
   const accepted = new Map(twins.map(([what, changes]) => [what, changes]));

@@ -54,7 +54,7 @@ describe('the header of a token from a provider with several keys', () => {
     ['its key id', {}, 'its key id in a list', { kid: ['first'] }],
     ['its key id', {}, 'a key id that is a path', { kid: '../../../dev/null' }],
     ['its key id', {}, 'an inherited property as key id', { kid: '__proto__' }],
-    ['its key id', {}, 'a key id of 4 000 characters', { kid: 'k'.repeat(4000) }],
+    ['its key id', {}, 'a key ID of 4,000 characters', { kid: 'k'.repeat(4000) }],
   ])('is accepted with %s (%j), refused with %s', async (...[, accepted, , refused]) => {
     expect((await ask(signed(accepted))).status).toBe(200);
     expectChallenge(await ask(signed(refused)), { error: 'invalid_token' });

@@ -60,7 +60,7 @@ describe('a correctly signed payload', () => {
     ['has an empty subject', () => issuer.claims({ sub: '' })],
     ['has a lone surrogate as subject', claimsAnd('"sub":"\\ud800"')],
     ['has a NUL in its subject', claimsAnd('"sub":"a\\u0000b"')],
-    ['has lists 2 000 deep', claimsAnd(`"x":${'['.repeat(2000)}${']'.repeat(2000)}`)],
+    ['has lists nested 2,000 deep', claimsAnd(`"x":${'['.repeat(2000)}${']'.repeat(2000)}`)],
   ])('that %s causes no 5xx', async (_what, payload) => {
     const bearer = service.bearing(signed(payload()));
     for (const path of ['/v1/me', '/v1/sources', '/registry'])

@@ -101,7 +101,7 @@ describe('a page of more than 1 MiB of documents', () => {
     expect(shown).toEqual(versions.map((version) => `io.acme/many@${version}`).reverse());
   });
 
-  it('returns 400 for the cursor of another name', async () => {
+  it('returns 400 for a cursor from another name', async () => {
     const page = await service.get(`${list}/io.acme%2Fmany/versions`);
     const path = `${list}/io.acme%2Fn10/versions?cursor=${cursorIn(page)}`;
     expect(outcomeOf(await service.get(path))).toBe('400 invalid_cursor');

@@ -126,7 +126,7 @@ describe('a skill with deleted versions', () => {
 describe('the last version of an entry', () => {
   const name = 'io.acme/known';
 
-  it('is 404 for If-None-Match once deleted, and returns once undeleted', async () => {
+  it('returns 404 for If-None-Match once deleted, and is served again once undeleted', async () => {
     await publish(service, 'server', name);
     const path = consumerAt('server', name, '/versions/latest');
     const known = { headers: { 'If-None-Match': String((await service.get(path)).headers['etag']) } };

@@ -73,7 +73,7 @@ describe('an empty parameter', () => {
     `${SERVERS}?updated_since=%20`,
     `${SERVER}/latest?include_deleted=&include_deleted=true`,
     `${SKILLS}?status=%20`,
-  ])('must be empty and unique: 400 for %s', async (path) => {
+  ])('is refused with 400 if it contains white space or occurs twice: %s', async (path) => {
     expectRefused(await service.get(path), 400, 'invalid_parameter');
   });
 });

@@ -152,7 +152,7 @@ describe('the ranked search after a change', () => {
     expect(await titles('q=kept')).toEqual(['Kept']);
   });
 
-  it('updates the date of a synced document only when it changes', async () => {
+  it('updates the date of a synced document only when the document changes', async () => {
     const rewrite = async (title: string) => {
       const synced = aServer('io.acme/synced', '1.0.0', { title });
       await service.rewrite('first', { servers: [...others, synced] });

@@ -155,7 +155,7 @@ describe('GET /x/search', () => {
     });
   });
 
-  it('finds entries with some of the words only with `partial` and if none has all, and reports it on every page', async () => {
+  it('finds entries with only some of the words with `partial`, if none has all, and reports it on every page', async () => {
     expect((await find('q=github+absent')).metadata).toEqual({ count: 0 });
     expect((await find('q=github+extra&partial=true')).metadata).toEqual({ count: 1 });
     const first = await find('q=absent+more+github&partial=true&limit=1');
@@ -253,7 +253,7 @@ describe('GET /x/search', () => {
     expectRefused(await ask(`q=${[...words, 'more'].join('+')}`), 400, 'invalid_parameter');
   });
 
-  it('refuses the cursor of another list', async () => {
+  it('refuses a cursor from another list', async () => {
     const list = await service.as(ACME).get('/registry/main/v0.1/servers?limit=1');
     const { metadata } = list.json as unknown as Result;
     expectRefused(await ask(`cursor=${metadata.nextCursor ?? ''}`), 400, 'invalid_cursor');

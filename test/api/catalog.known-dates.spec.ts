@@ -88,7 +88,7 @@ describe('GET /x/search?dates=true', () => {
     expect(more).toEqual({});
   });
 
-  it('finds only entries with such a date with `dated=true`, on every page', async () => {
+  it('finds only entries with such a date if `dated=true`, on every page', async () => {
     const all = (await find('sort=name&limit=100&dates=true')).items;
     const dated = all.filter(({ statedAt, publishedAt }) => statedAt ?? publishedAt);
     const { items, metadata } = await find('sort=name&limit=2&dated=true');
@@ -97,7 +97,7 @@ describe('GET /x/search?dates=true', () => {
     expect(dated).toHaveLength(4);
   });
 
-  it('sorts by such a date with `sort=dated`, across pages, entries without one last', async () => {
+  it('sorts by such a date if `sort=dated`, across pages, with undated entries last', async () => {
     const first = await find('sort=dated&limit=1');
     const { items } = await find(`limit=100&cursor=${first.metadata.nextCursor ?? ''}`);
     const names = [...first.items, ...items].map(({ name }) => name);

@@ -174,7 +174,7 @@ describe('a page read while the only source of the registry is replaced', () => 
   });
 });
 
-describe('a compressed page', () => {
+describe('a page of several entries', () => {
   const long = Array.from({ length: 40 }, (_, index) => `Word ${index} of many, ä and 𝒳.`).join(' ');
   const service = aService()
     .source('main', {

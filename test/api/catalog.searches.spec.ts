@@ -18,7 +18,7 @@ const SOON_MS = 20_000;
 const reader = (sub: string) => ({ sub, org: 'acme' });
 const search = (text: string) => `${LIST}?search=${text}`;
 let lists = 0;
-/** A list that is not cached, with the limits of a search but 30 s to run, so that a slow machine does not end it. */
+/** An uncached list with the limits for searches, but 30 s to run, so that it also completes on a slow machine. */
 const aLongSearch = () => `${LIST}?version=1.0.${(lists += 1)}`;
 /** The description of a server: each part is a text to search for, which makes the search read its versions. */
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';

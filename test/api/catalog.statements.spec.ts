@@ -134,7 +134,7 @@ describe('the SQL of a page', () => {
     await database.drop();
   });
 
-  it('lets a read by name settle while another one of the same batch waits for its turn', async () => {
+  it('lets a read by name finish while another read of the same batch waits its turn', async () => {
     const turns = new Semaphore(1);
     const loader = new VersionLoader(turns);
     const read = (name: string, includeDeleted: boolean) =>
@@ -144,7 +144,7 @@ describe('the SQL of a page', () => {
         name: toStorable(name),
       });
     const release = await turns.acquire('test');
-    // Turns go round: one of ours before each read.
+    // Turns alternate: one of ours comes before each read.
     const ours = [turns.acquire('version io.acme/b'), turns.acquire('version io.acme/b')];
     const first = read('io.acme/a', false);
     const second = read('io.acme/b', true);

@@ -110,7 +110,7 @@ describe('entries with the claims of one team', () => {
     expect(outcomeOf(await service.as(CONTOSO_READER).get(next))).toBe('403 registry_forbidden');
   });
 
-  it('change the ETag: equal views share one, different views do not', async () => {
+  it('have one ETag per view: equal views share it, different views do not', async () => {
     const etag = async (caller: Record<string, unknown>) =>
       (await service.as(caller).get(LIST)).headers['etag'];
     expect(await etag(ACME_DATA)).not.toBe(await etag(ACME_PLATFORM));

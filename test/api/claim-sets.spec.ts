@@ -23,7 +23,7 @@ async function partitionsOf({ database }: ServiceUnderTest): Promise<{ stored: s
   return { stored: await pairs('source_partition'), used: await pairs('entry') };
 }
 
-describe('claims that no entry has anymore', () => {
+describe('claims of changed or deleted entries', () => {
   const service = aService({ mode: 'full' })
     .source('published', { kind: 'managed' })
     .source('files', { servers: [aServer('io.acme/filed')], claims: { team: 'files' } })
@@ -55,7 +55,7 @@ describe('claims that no entry has anymore', () => {
     expect(stored).toEqual(used);
   }
 
-  it('are not a partition after many changes to claims', async () => {
+  it('have no partition after many changes to claims', async () => {
     const name = aName();
     await publish(admin(), 'server', name, { team: 'first' });
     for (let change = 0; change < 20; change += 1) await relabel(name, { team: `change ${change}` });
@@ -64,7 +64,7 @@ describe('claims that no entry has anymore', () => {
     expect(await shownTo('change 19')).toEqual([`${name}@1.0.0`]);
   });
 
-  it('stay a partition while another entry of the source has them, of any type', async () => {
+  it('keep their partition while another entry of the source has them, of any type', async () => {
     const [one, other] = [aName(), aName()];
     await publish(admin(), 'server', one, { team: 'shared' });
     await publish(admin(), 'skill', other, { team: 'shared' });
@@ -77,7 +77,7 @@ describe('claims that no entry has anymore', () => {
     await expectOnlyUsedPartitions();
   });
 
-  it('are not a partition after the entry or its source is deleted', async () => {
+  it('have no partition after the entry or its source is deleted', async () => {
     const name = aName();
     await publish(admin(), 'server', name, { team: 'gone' });
     await admin().delete(entryAt('server', name, '/versions/1.0.0'));

@@ -45,7 +45,7 @@ describe('claims are returned as they were given', () => {
     expect((await admin().get(entry)).json).toMatchObject({ claims });
   });
 
-  it('is ignored by equality: a later version keeps the claims of the first', async () => {
+  it('although equality ignores their order: a later version keeps the claims of the first', async () => {
     for (const [number, claims] of [GIVEN[0], GIVEN[1]].entries()) {
       const server = aServer('io.acme/order', `1.0.${number}`);
       const reply = await admin().post('/v1/entries', { server, claims });
@@ -56,7 +56,7 @@ describe('claims are returned as they were given', () => {
     }
   });
 
-  it('is ignored by the gate', async () => {
+  it('although the gate ignores their order', async () => {
     const reader = service.as({ org: 'acme', team: ['data', 'web'] });
     const partly = service.as({ org: 'acme', team: ['data'] });
     for (const claims of [GIVEN[0], GIVEN[1]]) {
@@ -68,7 +68,7 @@ describe('claims are returned as they were given', () => {
     }
   });
 
-  it('does not change a source on a restart with the same file', async () => {
+  it('and a restart with the same file does not change the source', async () => {
     const updatedAt = async () =>
       ((await admin().get('/v1/sources/file')).json as { updatedAt: string }).updatedAt;
     const before = await updatedAt();

@@ -78,7 +78,7 @@ describe('explain', () => {
     expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('missing: org=acme') });
   });
 
-  it('exits 2 for bad usage', async () => {
+  it('exits with 2 for a usage error', async () => {
     const [noJson, noRegistry] = await Promise.all([
       run('explain', '--config', configure('registry.yaml'), '--claims', 'org=acme', '--registry', 'default'),
       run('explain', '--config', configure('registry.yaml'), '--claims', '{}'),

@@ -360,7 +360,7 @@ const CHANGES: Readonly<Record<string, Row>> = {
       '/realm_access/roles is admin: can now change what its roles manage',
     ],
   },
-  'nothing that decides anything': {
+  'nothing that affects access': {
     change: (all) => {
       const corporate = provider(all);
       all.auth.oauth.providers[0] = {

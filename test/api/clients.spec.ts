@@ -28,7 +28,7 @@ describe('a client with a token', () => {
     .registry('default', { sources: ['catalog'], claims: READER })
     .runs();
 
-  it('sends the requests of docs/clients.md', () => expect(REQUESTS.length).toBeGreaterThan(15));
+  it('sends the requests documented in docs/clients.md', () => expect(REQUESTS.length).toBeGreaterThan(15));
 
   it.each(REQUESTS)('$client: GET $path returns $status', async ({ path, status }) => {
     const reply = await service.as(READER).get(path);
@@ -41,7 +41,7 @@ describe('a client with a token', () => {
   });
 
   it.each(REQUESTS)(
-    '$client: GET $path shows nothing to a caller of another organization',
+    '$client: GET $path shows nothing to a caller from another organization',
     async ({ path }) => {
       const reply = await service.as({ org: 'contoso' }).get(path);
       expect(reply.text).not.toContain('io.github.example/');

@@ -34,7 +34,7 @@ describe('a configured managed source', () => {
     expect((await publisher().post('/v1/entries', { server, claims: CLAIMS })).status).toBe(201);
   });
 
-  it('loses its entries when its name gets another kind', async () => {
+  it('loses its entries when a source of another kind takes its name', async () => {
     await service.restart((again) =>
       again
         .withoutSource('renamed')

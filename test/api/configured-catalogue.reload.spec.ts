@@ -200,7 +200,7 @@ describe('reload of the configuration', () => {
     await service.restart((edited) => edited.auth({ mode: 'full' }));
   });
 
-  it('records changed roles at the start, once', async () => {
+  it('records changed roles once, at startup', async () => {
     const before = (await applied()).length;
     await service.restart((edited) => edited.auth({ roles: { manageRegistries: [{ role: 'other' }] } }));
     await service.restart();

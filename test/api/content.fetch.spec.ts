@@ -550,7 +550,7 @@ describe('fetching', () => {
     expect(await stored()).toEqual([{ trees: 0, files: 0 }]);
   });
 
-  it('removes old folders at the start', async () => {
+  it('removes old folders at startup', async () => {
     const make = () =>
       Promise.all(['registry-content-', 'registry-git-'].map((prefix) => mkdtemp(join(tmpdir(), prefix))));
     const [old, young] = [await make(), await make()];

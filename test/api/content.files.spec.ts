@@ -37,7 +37,7 @@ async function filesOf(name: string): Promise<ContentFiles> {
   return reply.json as ContentFiles;
 }
 
-describe('the list of the files of a version', () => {
+describe('the file list of a version', () => {
   it('has their sizes and digests, and the ETag of the zip file', async () => {
     const name = await aSkillWith({ 'run.sh*': 'run', 'SKILL.md': 'a skill' });
     const { digest, bytes, files } = await filesOf(name);

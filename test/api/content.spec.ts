@@ -108,7 +108,7 @@ describe('the content of a version', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('does not delay changes of blocks while it is stored', async () => {
+  it('does not delay changes to blocks while it is stored', async () => {
     const name = aName();
     await publish(name);
     const holder = new pg.Client(service.database.connection);
@@ -261,7 +261,7 @@ describe('the content of a version', () => {
     expect((await upload(writer('blue'), other, archiveOf(other))).status).toBe(204);
   });
 
-  it('is uploaded at most twice at a time by one caller, and eight times by all, with a reserve for two more callers', async () => {
+  it('allows two concurrent uploads per caller and eight in total, with a reserve for two more callers', async () => {
     const name = aName();
     await publish(name);
     const archive = archiveOf(name);

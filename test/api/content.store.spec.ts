@@ -116,7 +116,7 @@ describe('the content store', () => {
     },
   );
 
-  it('sorts the files of a tree by their bytes, and its digest depends on all that is listed', async () => {
+  it('sorts the files of a tree by the bytes of their paths, and computes its digest from everything listed', async () => {
     const [a, b] = [Buffer.from('a'), Buffer.from('b')];
     const ids = [await aVersion(), await aVersion(), await aVersion(), await aVersion(), await aVersion()];
     const trees = [

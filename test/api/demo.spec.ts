@@ -44,7 +44,7 @@ describe('the demo', () => {
     expect([...seen].sort()).toEqual(groups);
   });
 
-  it('admits a user of another organization to the registry "community" only', async () => {
+  it('admits a user from another organization to the registry "community" only', async () => {
     expect((await get('ext', '/registry/community/v0.1/servers')).status).toBe(200);
     expectRefused(await get('ext', '/registry/acme/v0.1/servers'), 403, 'registry_forbidden');
   });

@@ -55,7 +55,7 @@ describe.each(['server', 'skill'] as const)(`${CLIENTS} concurrent publishers of
     type === 'server' ? { server: aServer(name, version), claims } : { skill: aSkill(name, version), claims };
 
   it.each(ROUNDS)(
-    'agree on the claims of the first, the others get claims_mismatch, round %i',
+    'agree on the claims of the first; the others get claims_mismatch, round %i',
     async (round) => {
       const name = `io.acme/same-${round}`;
       const replies = await Promise.all(
@@ -85,7 +85,7 @@ describe.each(['server', 'skill'] as const)(`${CLIENTS} concurrent publishers of
     },
   );
 
-  it('create a version once, the others get version_exists', async () => {
+  it('create a version once; the others get version_exists', async () => {
     const claims = { org: 'acme', team: 'platform' };
     const replies = await Promise.all(
       clients.map(() =>
@@ -98,7 +98,7 @@ describe.each(['server', 'skill'] as const)(`${CLIENTS} concurrent publishers of
   });
 });
 
-describe('concurrent changes of one name', () => {
+describe('concurrent changes to one name', () => {
   const before = { org: 'acme', team: 'before' };
   const after = { org: 'acme', team: 'after' };
 

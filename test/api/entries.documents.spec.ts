@@ -97,7 +97,7 @@ describe.each(TYPES)('a %s', (type) => {
     expect(await contentOf(service)).toEqual(before);
   });
 
-  it('is refused with every problem, one per detail', async () => {
+  it('is refused with one detail for each problem', async () => {
     const document = { ...aDocument(type, aName()), description: 7, version: '^1.0.0', title: ['x'] };
     const reply = await writer().post('/v1/entries', { [type]: document, claims: CLAIMS });
     expectRefused(reply, 400, 'invalid_document');

@@ -27,7 +27,7 @@ describe(`with limits.versionsPerEntry raised to ${VERSIONS}`, () => {
     .registry('main', { sources: ['synced', 'managed'] })
     .runs();
 
-  // Publishing each would take long.
+  // Publishing each of them would take too long.
   beforeAll(async () => {
     const [before, after] = JSON.stringify(aServer(PUBLISHED, '1.1.0', FILLER)).split('"1.1.0"');
     expect((await service.post('/v1/entries', { server: aServer(PUBLISHED, '1.0.0', FILLER) })).status).toBe(
@@ -87,7 +87,7 @@ describe(`with limits.versionsPerEntry raised to ${VERSIONS}`, () => {
     expect(reply.bytes.length).toBeLessThan(MIB);
   });
 
-  it('a further version is refused, and replaces a deleted one', async () => {
+  it('a further version is refused, but can replace a deleted one', async () => {
     const publish = () => service.post('/v1/entries', { server: aServer(PUBLISHED, '2.0.0') });
     expectRefused(await publish(), 409, 'entry_full');
     expect(outcomeOf(await service.delete(entryAt('server', PUBLISHED, '/versions/1.0.0')))).toBe('204');

@@ -97,7 +97,7 @@ describe.each(TYPES)('order of the checks for a %s', (type) => {
     },
   );
 
-  it('returns 405 for other methods', async () => {
+  it('other methods return 405', async () => {
     const name = aName();
     await publish(service.as(ACME_WRITER), type, name, CLAIMS);
     for (const [method, below] of [
@@ -117,7 +117,7 @@ describe.each(TYPES)('order of the checks for a %s', (type) => {
   });
 
   // File sources do not own their names: the managed source may have an entry of the same name.
-  it('a name of another source may be published', async () => {
+  it('a name from another source may be published', async () => {
     const reply = await service
       .as(ACME_WRITER)
       .post('/v1/entries', aPublication(type, 'io.acme/filed', CLAIMS));

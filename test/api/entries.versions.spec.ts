@@ -134,7 +134,7 @@ describe.each(TYPES)('the versions of a %s', (type) => {
     });
   });
 
-  it('have no alias latest in the admin API', async () => {
+  it('cannot be addressed as latest in the admin API', async () => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS);
     const at = entryAt(type, name, '/versions/latest');

@@ -83,7 +83,7 @@ describe('feed.atom', () => {
     expect(titles(await service.get('/registry/open/x/feed.atom'))).toEqual(['com.acme/shared 1.0.0']);
   });
 
-  it('has the gate of every other read', async () => {
+  it('is behind the same gate as every other read', async () => {
     expect(outcomeOf(await service.get(FEED))).toBe('401 token_missing');
     expect(outcomeOf(await service.as({ org: 'contoso' }).get(FEED))).toBe('403 registry_forbidden');
     expect(outcomeOf(await service.as(acme).get('/registry/none/x/feed.atom'))).toBe(

@@ -39,7 +39,7 @@ const aSmallCatalogue = (limits: object) =>
     .registry('main', { sources: ['main'] })
     .configuration({ limits });
 
-/** Retries until the status matches: sent or closed connections may not be processed yet. */
+/** Retries until the status matches: sent or closed connections might not be processed yet. */
 async function eventually(service: ServiceUnderTest, status: number): Promise<void> {
   await expect.poll(async () => (await service.get(LIST)).status, { interval: 20 }).toBe(status);
 }

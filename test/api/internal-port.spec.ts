@@ -19,7 +19,7 @@ describe('the internal port, reached through a loopback address', () => {
     '[fd00::1]',
     '0.0.0.0',
   ])('accepts Host: %s', async (host) => {
-    // Readiness may fail for a moment, if the database of a slow machine responds late.
+    // Readiness may fail briefly if the database responds late on a slow machine.
     for (const path of PATHS)
       await expect
         .poll(async () => (await ask(path, host)).status, { message: path })

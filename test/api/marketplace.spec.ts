@@ -245,7 +245,7 @@ describe('git clone', () => {
     expect(await git.run(keyed, 'grep', '-c', key).catch(() => 'nothing found')).toBe('nothing found');
   });
 
-  it('works with every protocol version, and without the files', async () => {
+  it('works with every protocol version, and as a partial clone', async () => {
     const [zero, two] = await Promise.all(
       ['0', '2'].map((version) =>
         git.clone(urlWith(tokenOf(ACME_DATA)), '-c', `protocol.version=${version}`).then(headOf),
@@ -302,7 +302,7 @@ describe('a plugin for every client', () => {
     clone = await cloneAs(TEAM);
   });
 
-  it('has both files of servers, with the variables of each', () => {
+  it('has both servers files, each with the variables of its format', () => {
     expect(jsonIn('io-acme-portable/.mcp.json')).toMatchObject({
       mcpServers: { one: { ...STDIO, args: ['${CLAUDE_PLUGIN_ROOT}/a.js'] } },
     });
@@ -411,7 +411,7 @@ describe('Basic authentication', () => {
   });
   const REFS = referencesIn();
 
-  it('is offered besides Bearer, only under /git/', async () => {
+  it('is offered in addition to Bearer, only under /git/', async () => {
     const challengeAt = async (path: string) => String((await service.get(path)).headers['www-authenticate']);
     expect(await challengeAt(REFS)).toMatch(/^Bearer realm="mcp-registry", .*, Basic realm="mcp-registry"/);
     expect(await challengeAt(FILE)).not.toContain('Basic');
@@ -695,7 +695,7 @@ describe('clients that read slowly', () => {
   });
 });
 
-describe('a command', () => {
+describe('a Git request', () => {
   it('has at most 1 MiB when inflated, and the media type of the protocol', async () => {
     const command = `${pkt('command=ls-refs\n')}00010000`;
     for (const [body, headers] of [

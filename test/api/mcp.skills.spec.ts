@@ -154,7 +154,7 @@ describe('skills over MCP', () => {
       .post('/registry/main/mcp', body, { ...headers, 'Mcp-Name': uri });
   };
 
-  it('have their long texts sent as blobs, to several callers in turn', async () => {
+  it('send long texts as blobs, to several callers in turn', async () => {
     const readers = Array.from({ length: 6 }, (_, index) => `reader-${index}`);
     const replies = await Promise.all(readers.map((sub) => readAs(sub, 'book.md')));
     for (const { status, json } of replies) {

@@ -136,7 +136,7 @@ describe('request metrics', () => {
     expect(text).not.toMatch(/a-reader|io\.acme|gated|"acme"|127\.0\.0\.1/);
   });
 
-  it("are complemented by one log hint when a token's roles are where no rule looks", async () => {
+  it('come with one log hint if no rule reads the roles in a token', async () => {
     const hints = () => service.logs().filter(({ msg }) => /realm_access|hasgroups/.test(msg));
     const nested = service.as({ realm_access: { roles: ['admin'] } });
     expect((await nested.get(LIST)).status).toBe(200);

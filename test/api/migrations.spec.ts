@@ -48,7 +48,7 @@ it.each(['applied', 'reverted'] as const)(
     await database.query('lock table entry in access share mode');
     const migrating = how === 'applied' ? migrateUp(owner) : migrateDown(owner);
     await expect.poll(waitsForReaders, patience).toBe(true);
-    // Fails at the statement timeout if the migration kept waiting.
+    // Fails at the statement timeout if the migration keeps waiting.
     await owner.query('select 1 from entry limit 1');
     await database.query('commit');
     expect([await migrating].flat()).toEqual(['AddNotes9999999999001']);

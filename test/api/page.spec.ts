@@ -247,7 +247,7 @@ describe('the web UI of a server in oauth mode', () => {
   });
 });
 
-describe('a server with the web UI switched off', () => {
+describe('a server without the web UI', () => {
   const service = aDesk()
     .configuration({ web: { enabled: false } })
     .runs();

@@ -379,7 +379,7 @@ describe('mcp-publisher in anonymous mode', () => {
     },
   );
 
-  it('refuses it in a registry that takes no publications, and any other login method', async () => {
+  it('is refused in a registry that takes no publications, and with any other login method', async () => {
     for (const registry of ['reading', 'nowhere'])
       expectRefused(await open.post(`/registry/${registry}/v0/auth/none`), 501, 'use_admin_api');
     for (const other of [

@@ -85,7 +85,7 @@ describe('a registry created through the API', () => {
   });
 
   it.each(['A', 'a_b', '-a', 'a-', 'a.b', 'x'.repeat(64), '%20', 'a%2Fb', '%C3%A4', 'a%00'])(
-    'may not be named %s',
+    'cannot be named %s',
     async (name) => {
       const reply = await admin().put(`/v1/registries/${name}`, { sources: ['first'] });
       expect(outcomeOf(reply)).toBe('400 invalid_name');

@@ -178,7 +178,7 @@ describe('without adminOpenAccess,', () => {
     ]);
   });
 
-  it('anonymous access and keys in a body are refused, even in that of the GET; a PUT without them removes them', async () => {
+  it('anonymous access and keys in a body are refused, even if a GET returned them; a PUT without them removes them', async () => {
     for (const opening of [{ anonymous }, { keys }, { anonymous, keys }])
       for (const name of ['made', 'other'])
         expectRefused(
@@ -196,7 +196,7 @@ describe('without adminOpenAccess,', () => {
     expect((await admin().get('/v1/registries/made')).text).not.toMatch(/anonymous|keys/);
   });
 
-  it('they are checked with the body: after role, read_only and 404, before claims', async () => {
+  it('anonymous access and keys are checked with the body: after role, read_only and 404, before claims', async () => {
     const body = { ...settings, anonymous };
     const put = async (claims: object, name: string, sent: object) =>
       outcomeOf(await closed.as({ sub: 'eve', ...claims }).put(`/v1/registries/${name}`, sent));

@@ -64,11 +64,11 @@ describe('registries of several organizations', () => {
   );
 
   it.each([
-    { what: 'an own source', sources: ['acme'], answer: '201' },
+    { what: 'a source of its own', sources: ['acme'], answer: '201' },
     { what: 'a hidden source', sources: ['contoso'], answer: '400 unknown_source' },
     { what: 'a hidden source among others', sources: ['acme', 'data'], answer: '400 unknown_source' },
     { what: 'an unknown source', sources: ['nowhere'], answer: '400 unknown_source' },
-  ])('when created with $what get $answer', async ({ what, sources, answer }) => {
+  ])('PUT with $what returns $answer', async ({ what, sources, answer }) => {
     const path = `/v1/registries/${what.replaceAll(' ', '-')}`;
     const reply = await service.as(ACME_ADMIN).put(path, { sources, claims: { org: 'acme' } });
     expect(outcomeOf(reply)).toBe(answer);

@@ -79,7 +79,7 @@ describe('without adminKubernetesNamespaces', () => {
     .registry('tools', { sources: ['tools'] })
     .runs();
 
-  it('kubernetes sources come from the configuration only', async () => {
+  it('kubernetes sources come only from the configuration', async () => {
     for (const kubernetes of [{}, { namespaces: ['tools'] }])
       expectRefused(await service.put('/v1/sources/refused', { kubernetes }), 400, 'namespace_not_allowed');
     expect((await service.put('/v1/sources/managed', { managed: {} })).status).toBe(201);

@@ -163,7 +163,7 @@ describe('a root with arrayValues: any', () => {
       .as({ ...RED, org: ['red', 'green', 'blue'] })
       .put('/v1/sources/made', { file: { path }, syncPolicy, claims: { org } });
 
-  it('allows a source only for some of its values', async () => {
+  it('is readable only by sources with some of its values and no others', async () => {
     expect((await put('red')).status).toBe(201);
     expect((await put(['green', 'red'])).status).toBe(200);
     expectRefused(await put(['red', 'blue']), 400, 'path_not_allowed');
@@ -303,7 +303,7 @@ describe('secret files of several tenants', () => {
     expect((await put(RED, 'http', http, { org: 'red' })).status).toBe(201);
   });
 
-  it('have their allowed hosts listed in the refusal', async () => {
+  it('are refused with a list of the allowed hosts', async () => {
     const sentence = async (tokenFile: string) =>
       (
         (await put(RED, 'refused', { api: { endpoint: elsewhere(), tokenFile } }, { org: 'red' })).json as {

@@ -166,7 +166,7 @@ describe('a source created through the API', () => {
     'a%00',
     '..%2Fa',
     '%2E%2E',
-  ])('may not be named %s', async (name) => {
+  ])('cannot be named %s', async (name) => {
     expect(outcomeOf(await admin().put(`/v1/sources/${name}`, settings))).toBe('400 invalid_name');
     expect(outcomeOf(await admin().get(`/v1/sources/${name}`))).toBe('404 source_not_found');
     expect(outcomeOf(await admin().delete(`/v1/sources/${name}`))).toBe('404 source_not_found');

@@ -117,7 +117,7 @@ describe('files of API-made sources', () => {
     expect(await service.synced('later')).toMatchObject({ status: 'complete', error: null });
   });
 
-  it('may not be created later behind a dangling symlink', async () => {
+  it('cannot be created later through a dangling symlink', async () => {
     const dangling = await admin().put('/v1/sources/dangles', reading(root.file('dangles.json')));
     expectRefused(dangling, 400, 'path_not_allowed');
     expect((await admin().put('/v1/sources/dangles', reading(root.file('later.json')))).status).toBe(201);
@@ -128,7 +128,7 @@ describe('files of API-made sources', () => {
     ['a directory', () => mkdirSync(root.file('swapped.json'))],
     ['a named pipe', () => execFileSync('mkfifo', [root.file('swapped.json')])],
     ['a file over 64 MiB', () => truncateSync(root.write('swapped.json', ''), 64 * 1024 * 1024 + 1)],
-  ])('may not become %s: the sync fails with the reason and keeps the entries', async (what, swap) => {
+  ])('cannot become %s: the sync fails with the reason and keeps the entries', async (what, swap) => {
     const name = `swapped-${what.replaceAll(/\W/g, '-').toLowerCase()}`;
     const path = root.catalogue('swapped', [aServer('io.acme/kept')]);
     await admin().put(`/v1/sources/${name}`, reading(path));
@@ -149,7 +149,7 @@ describe('files of API-made sources', () => {
     }
   });
 
-  it('may not leave the root by replacing a directory with a symlink', async () => {
+  it('cannot leave the root when a directory is replaced with a symlink', async () => {
     mkdirSync(root.file('place'));
     root.catalogue('place/secret', [aServer('io.acme/kept')]);
     await admin().put('/v1/sources/moved', reading(root.file('place/secret.json')));
@@ -173,7 +173,7 @@ describe('without adminFileRoot', () => {
     .registry('tools', { sources: ['tools'], claims })
     .runs();
 
-  it.each([ACME_ADMIN, SUPER_ADMIN])('no source made by %j may read a file', async (caller) => {
+  it.each([ACME_ADMIN, SUPER_ADMIN])('no source created by %j can read a file', async (caller) => {
     for (const path of [good, '/etc/passwd', 'good.json', service.fileOf('tools')]) {
       const reply = await service.as(caller).put('/v1/sources/refused', reading(path));
       expect(outcomeOf(reply)).toBe('400 path_not_allowed');
@@ -187,7 +187,7 @@ describe('without adminFileRoot', () => {
     expect(await service.synced('tools')).toMatchObject({ status: 'complete' });
   });
 
-  it('a source made under an earlier adminFileRoot fails at its next sync', async () => {
+  it('a source created under an earlier adminFileRoot fails at its next sync', async () => {
     await service.restart((described) => described.configuration({ adminFileRoot: folder.path }));
     expect(outcomeOf(await service.as(ACME_ADMIN).put('/v1/sources/made', reading(good)))).toBe('201');
     expect(await service.synced('made')).toMatchObject({ status: 'complete' });

@@ -96,7 +96,7 @@ describe("a change to a source's claims", () => {
     expect(entries.map(({ claims }) => claims)).toEqual([{ org: 'contoso' }, { org: 'contoso' }]);
   });
 
-  it('and back is visible to each request in between', async () => {
+  it('is visible to the next request, and so is the change back', async () => {
     const list = await aMadeSource('swings', { org: 'acme' });
     for (let round = 0; round < 4; round++) {
       const org = round % 2 === 0 ? 'contoso' : 'acme';

@@ -99,7 +99,7 @@ describe('a test of a source', () => {
       '400 path_not_allowed',
     ],
     ['invalid settings', { file: {} }, 'new', ACME_ADMIN, '400 invalid_body'],
-    ['a name that is no DNS label', {}, 'No_Name', ACME_ADMIN, '400 invalid_name'],
+    ['a name that is not a DNS label', {}, 'No_Name', ACME_ADMIN, '400 invalid_name'],
   ])('is refused for %s, like PUT', async (_, more, name, caller, outcome) => {
     const body = { ...settings('/good.json'), ...(more as object) };
     expect(outcomeOf(await test(body, name, caller))).toBe(outcome);

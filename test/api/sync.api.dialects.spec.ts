@@ -124,7 +124,7 @@ describe('another instance of this server, whose skill list shows only latest ve
 });
 
 describe('the official registry', () => {
-  it.each(['ACTIVE', 'Active', 'active'])('may spell a status in any case: %s', async (status) => {
+  it.each(['ACTIVE', 'Active', 'active'])('may spell a status in any letter case: %s', async (status) => {
     upstream
       .put([aServer('io.acme/one')], { status })
       .put([aServer('io.acme/two')], { status: 'DEPRECATED', statusMessage: 'Use io.acme/one' })

@@ -113,7 +113,7 @@ describe('a failing upstream registry', () => {
       upstream.pages();
     });
 
-    it('is not waited for longer than a minute', async () => {
+    it('delays a run by at most a minute', async () => {
       upstream.fails(1, { status: 429, headers: { 'Retry-After': '3600' } });
       expect((await mirror.synced('main')).error).toMatch(/requests a delay of 3600 s/);
       expect(upstream.pages()).toHaveLength(1);

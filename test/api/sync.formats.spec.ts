@@ -30,7 +30,7 @@ describe('a file with server documents (reference/sources)', () => {
   it.each<[what: string, file: unknown, versions: readonly string[]]>([
     ['one document', a, ['io.acme/a@1.0.0']],
     [
-      'one document as the API answers it',
+      'one document as the API returns it',
       { server: b, ...official({ status: 'active' }) },
       ['io.acme/b@1.0.0'],
     ],

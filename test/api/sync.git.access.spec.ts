@@ -141,7 +141,7 @@ describe('a repository of an API-made source', () => {
     expectRefused(await put({ repository: git.url('acme'), ...settings }), 400, 'invalid_body');
   });
 
-  it('may not use a password file without adminFileRoot', async () => {
+  it('cannot use a password file without adminFileRoot', async () => {
     const auth = { username: 'a', passwordFile: '/etc/hostname' };
     expectRefused(await put({ repository: git.url('acme'), auth }), 400, 'path_not_allowed');
     const made = connectionTo({ repository: git.url('acme'), auth }, 'api', { adminAllowPrivateIP: true });

@@ -43,7 +43,7 @@ const small = aGitSource(service, git, 'small', async (repository) => {
 });
 service.runs();
 
-it('a large repository costs little more than its catalog, at first and later', async () => {
+it('a large repository takes little more memory and traffic than its catalog, in the first sync and in later ones', async () => {
   const { repository, synced, names } = large;
   expect(await synced()).toMatchObject({ status: 'complete', error: null });
   await repository.commit({ [path]: aFileOf('one', 'two') }, { keeps: true });

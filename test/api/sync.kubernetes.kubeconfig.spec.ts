@@ -42,7 +42,7 @@ async function follows(): Promise<void> {
 }
 
 describe('several files in KUBECONFIG', () => {
-  it('are merged, the first definition of a name winning; missing files are ignored', async () => {
+  it('are merged; the first definition of a name wins, and missing files are ignored', async () => {
     service.write('token', `${cluster.token}\n`);
     const user = service.write('user', aKubeconfig({ user: { tokenFile: 'token' }, context: false }));
     const whole = withUser('whole', { token: keepSecret('outdated-token') });

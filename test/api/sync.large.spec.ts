@@ -59,7 +59,7 @@ describe('large files', () => {
     });
   });
 
-  it('have their invalid entries skipped and the others served', async () => {
+  it('may contain invalid entries, which are skipped; the others are served', async () => {
     const name = '"name":"io.acme/bad","description":"d","version":"1.0.0"';
     await service.rewrite('one', {
       text: hostileFile(

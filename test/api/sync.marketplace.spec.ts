@@ -127,7 +127,7 @@ describe('a marketplace in a repository', () => {
     expect(await zipOf(service, 'plugin', merged)).toContain('"./commands/","./more/x.md"');
   });
 
-  it('resolves a branch of a listed host to a commit, and fetches the plugin with the account of the host', async () => {
+  it('resolves a branch at a listed host to a commit, and fetches the plugin with the account for the host', async () => {
     const commit = other.git('rev-parse', 'main');
     await within(20_000, async () => {
       const { remote, unlisted } = await derivedEntries(service, 'plugin');
@@ -317,7 +317,8 @@ it('updates the content of the only changed plugin of 50 with one fetch', async 
   await repository.commit({ 'p-25/commands/x.md': 'changed' }, { keeps: true });
   git.takeRequests();
   expect((await service.synced('main')).counts).toMatchObject({ changed: 1, unchanged: 49 });
-  // One fetch each of the refs, the commit, the marketplace and the plugin: four of two or three requests.
+  // One fetch each for the refs, the commit, the marketplace and the plugin: four fetches with two or three requests
+  // each.
   expect(git.takeRequests().length).toBeLessThan(13);
   const after = await contents();
   expect(new Set(before.values()).size).toBe(50);

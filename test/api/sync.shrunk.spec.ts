@@ -110,7 +110,7 @@ describe('a source whose upstream registry loses entries', () => {
     expect(await entries(name)).toBe(9);
   });
 
-  it('accepts that half of them become deleted', async () => {
+  it('allows half of them to become deleted', async () => {
     await holds(20);
     upstream.put(servers(10), { status: 'deleted' });
     expect(await service.synced(name)).toMatchObject({ status: 'complete' });

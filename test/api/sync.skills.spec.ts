@@ -122,7 +122,7 @@ describe('a repository with skills', () => {
     expect(plain?.document).toEqual(waiting['plain']?.document);
   });
 
-  it('is read as one skill, if none is below', async () => {
+  it('is read as one skill if no folder below is one', async () => {
     await repository.commit({ 'SKILL.md': skill('root') });
     await service.reload((edited) =>
       edited.source('main', {

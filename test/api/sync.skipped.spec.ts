@@ -43,7 +43,7 @@ describe('a catalog with very many invalid entries', () => {
     });
   });
 
-  it('fails beyond 100 000 of them and keeps the earlier entries', async () => {
+  it('fails beyond 100,000 of them and keeps the earlier entries', async () => {
     await service.rewrite('main', { text: bad(100_001) });
     const { status, error } = await service.synced('main');
     expect({ status, error }).toEqual({

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-it('elects the latest versions by index, even if the statistics know no versions that could be elected', async () => {
+it('elects the latest versions by index, even if the statistics contain no candidates', async () => {
   // Simulates a deleted block: the versions return, but did not exist when PostgreSQL gathered its statistics.
   await database.query(`create table blocked as select * from entry_version where not is_latest`);
   await database.query(`delete from entry_version where not is_latest`);

@@ -430,7 +430,7 @@ describe('web UI: manager', () => {
     await again;
   });
 
-  it('explains the access of the holder of a pasted token, which is not sent', async () => {
+  it('explains what the holder of a pasted token can access, without sending the token', async () => {
     await manager.goTo('/access');
     await manager.page.getByText('The holder of a token').click();
     const claims = { sub: 'dirk', org: 'acme', team: ['data'], groups: ['everyone'] };
@@ -551,7 +551,7 @@ describe('web UI: super-admin', () => {
       .toContain('token_invalid');
   });
 
-  it('can explain access of any caller', async () => {
+  it('can explain the access of any caller', async () => {
     const claims = encodeURIComponent(JSON.stringify({ org: 'contoso' }));
     await admin.goTo(`/access?registry=acme&as=${claims}`);
     await admin.page.locator('.decision .badge', { hasText: 'refused' }).waitFor();

@@ -149,7 +149,7 @@ describe('web UI: publisher', () => {
     expect(await publisher.page.locator('.refusal').isVisible()).toBe(false);
   });
 
-  it('sees which checks they may not know, instead of an entry that seems to be missing', async () => {
+  it('sees which checks are hidden from them, instead of an entry that seems to be missing', async () => {
     const as = encodeURIComponent(JSON.stringify({ org: 'acme', team: ['platform'] }));
     await publisher.goTo(`/access?registry=acme&entry=${encodeURIComponent(NAME)}&as=${as}`);
     await publisher.page.getByText('You are not allowed to know the result of every check').waitFor();

@@ -71,7 +71,7 @@ describe('web UI: visitor who is not logged in', () => {
     await visitor.logIn('ext');
   });
 
-  it('of another organization can access only their own registry', async () => {
+  it('can access only the registry of their organization after logging in', async () => {
     await visitor.goTo('/catalogue');
     expect((await visitor.cards()).every((name) => name.startsWith('io.github.example/'))).toBe(true);
     await expect
@@ -226,7 +226,7 @@ describe('web UI: reader', () => {
     expect(shown[1]).toEqual(shown[0]);
   });
 
-  it('asks why from every 404, prefilled, and sees the check that decides first', async () => {
+  it('asks why from every 404, in a prefilled form, and sees the check that decides first', async () => {
     await reader.goTo(HIDDEN);
     await reader.link("Why can't I see this?").click();
     await reader.page.waitForURL(/#\/access\?/);
@@ -340,7 +340,7 @@ describe('web UI: reader', () => {
     [LEDGER, 390],
     ['/catalogue/acme/server/io.github.example%2Fweather', 390],
     ['/catalogue/acme/skill/com.example.data%2Fexplain-query', 390],
-  ])('sees no jumps while %s loads at %d pixels', async (path, width) => {
+  ])('sees no layout shifts while %s loads at %d pixels', async (path, width) => {
     const { page } = reader;
     await page.setViewportSize({ width, height: 844 });
     // One response after another: each is shown before the next arrives.
@@ -514,7 +514,7 @@ describe('web UI: reader', () => {
   });
 
   it('finds as many entries with each filter as its count says', async () => {
-    // Other specs publish in acme meanwhile.
+    // Other specs publish in acme at the same time.
     await reader.goTo('/catalogue/community');
     await reader.cards();
     const all = await reader.main.locator('.count').innerText();
@@ -612,7 +612,7 @@ describe('web UI: reader', () => {
     expect(shown[1]).toBe(shown[0]);
   });
 
-  it('sees role_required when explaining access of another caller', async () => {
+  it("sees role_required when explaining another caller's access", async () => {
     await reader.goTo(`/access?registry=acme&as=${encodeURIComponent('{"org":"acme","team":"platform"}')}`);
     expect(await reader.refusal()).toMatchObject({ code: 'role_required' });
   });
@@ -635,7 +635,7 @@ async function layoutShift(): Promise<number> {
   };
   const observer = new PerformanceObserver((list) => add(list.getEntries()));
   observer.observe({ type: 'layout-shift', buffered: true });
-  // Entries of earlier frames arrive in a task of their own.
+  // Entries of earlier frames arrive in a separate task.
   for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame);
   await new Promise((done) => setTimeout(done));
   add(observer.takeRecords());

@@ -74,8 +74,8 @@ describe('the values of the Helm chart', () => {
   });
 
   it.each([
-    ['a misspelt value', { replica: 3 }],
-    ['a misspelt nested value', { database: { external: { hostname: 'db' } } }],
+    ['a misspelled value', { replica: 3 }],
+    ['a misspelled nested value', { database: { external: { hostname: 'db' } } }],
     ['an invalid digest', { image: { digest: 'latest' } }],
     ['root', { podSecurityContext: { runAsUser: 0 } }],
     ['a volume without a name', { extraVolumes: [{ emptyDir: {} }] }],
@@ -205,7 +205,7 @@ describe('the rendered chart', () => {
     const onDisk = (path: string) => (/\.(crt|key)$/.test(path) ? certificate : secret);
     await writeFile(file, text.replaceAll(/\/run\/secrets\/\S+/g, onDisk));
     expect(() => loadConfig(file, {}, {})).not.toThrow();
-    // The probes and services use the ports of the command line.
+    // The probes and services use the ports from the command line.
     const [http, internal] = container?.ports.map(({ containerPort }) => containerPort) ?? [];
     expect(container?.args).toEqual(
       expect.arrayContaining(['--address', `:${http}`, '--internal-address', `:${internal}`]),
@@ -314,7 +314,7 @@ describe('the rendered chart', () => {
     expect(textOf(folder, 'calls').trim()).toBe('3');
   });
 
-  it('alerts Prometheus as alerts.yml does, with the memory of its limit', () => {
+  it('contains the alerts of alerts.yml, adapted to its memory limit', () => {
     const [rule] = rendered('ha')('PrometheusRule');
     const alerts = textOf(CHART, 'alerts.yml');
     expect(alerts).toContain('> 450 * 1024 * 1024');
@@ -324,7 +324,7 @@ describe('the rendered chart', () => {
     expect(rendered('default')('PrometheusRule')).toEqual([]);
   });
 
-  it.each(SETS)('admits the test of the release while it runs, and nobody else: %s', (set) => {
+  it.each(SETS)('admits the release test while it runs, and nobody else: %s', (set) => {
     const of = rendered(set);
     const [pod] = of('Pod') as unknown as { metadata: { labels: Record<string, string> } }[];
     const policy = policyOf(set, '-test');
@@ -344,7 +344,7 @@ describe('the rendered chart', () => {
     ]);
   });
 
-  it.each(SETS)('verifies the database: %s', (set) => {
+  it.each(SETS)("verifies the database's certificate: %s", (set) => {
     const [configMap] = rendered(set)('ConfigMap');
     const { database } = parse(configMap?.data['registry.yaml'] ?? '') as { database: object };
     expect(database).toMatchObject({

@@ -55,15 +55,15 @@ function filesNamedIn(text: string): string[] {
   return [...text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+\.(?:ts|mjs|js|sql))`/g)].map((match) => match[1] ?? '');
 }
 
-describe('references in the documentation', () => {
-  it.each(DOCUMENTS)('point to existing files in %s', (document) => {
+describe('the documentation', () => {
+  it.each(DOCUMENTS)('refers only to existing files in %s', (document) => {
     const missing = filesNamedIn(textOf(document)).filter(
       (file) => !file.startsWith('dist/') && !existsSync(file) && !existsSync(join('src', file)),
     );
     expect(missing).toEqual([]);
   });
 
-  it.each(DOCUMENTS)('point to existing files and headings in %s', (document) => {
+  it.each(DOCUMENTS)('links only to existing files and headings in %s', (document) => {
     const links = [...proseOf(document).matchAll(/\]\((?!\w+:)([^)#]*)(?:#([^)]*))?\)/g)];
     const broken = links.filter(([, file = '', anchor]) => {
       const target = file === '' ? document : join(dirname(document), file);
@@ -72,12 +72,12 @@ describe('references in the documentation', () => {
     expect(broken.map(([link]) => link)).toEqual([]);
   });
 
-  it.each(DOCUMENTS)('have tables with a header in %s', (document) => {
+  it.each(DOCUMENTS)('gives every table a header in %s', (document) => {
     const tables = proseOf(document).match(/(?<=^|\n)(?:\|.*\n)+/g) ?? [];
     expect(tables.filter((table) => !/^\|.*\n\|[-|: ]+\|\n/.test(table))).toEqual([]);
   });
 
-  it('that cite the reference point to an existing page and heading', () => {
+  it('contains every page and heading that the code cites', () => {
     const cited = [
       ...textsBelow('src', 'test', 'migrations', 'web/src', 'bench', 'scripts', 'demo').matchAll(CITATION),
     ];
@@ -112,8 +112,8 @@ describe('the reference', () => {
   });
 });
 
-describe('coverage of the documentation and tests', () => {
-  it('documents every configuration key', () => {
+describe('documentation and tests together', () => {
+  it('document every configuration key', () => {
     const code = DOCUMENTS.flatMap((document) => textOf(document).match(CODE) ?? []).join('\n');
     const settings = readdirSync('src', { recursive: true, encoding: 'utf8' })
       .filter((file) => /(settings|config-file)\.dto\.ts$/.test(file))
@@ -124,7 +124,7 @@ describe('coverage of the documentation and tests', () => {
     expect(keys.filter((key) => !new RegExp(`\\b${key}\\b`).test(code))).toEqual([]);
   });
 
-  it('tests every error that clients can get', () => {
+  it('test every error that clients can get', () => {
     const tests = textsBelow('test');
     // Internal faults, which no request can cause.
     const internal = new Set(['access_undeclared', 'internal_error']);

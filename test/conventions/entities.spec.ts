@@ -78,7 +78,7 @@ it.each([
   ['entry_version_status_check', STATUSES],
   ['entry_type_check', ENTRY_TYPE_NAMES],
   ['source_kind_check', SOURCE_KINDS],
-])('the migrated %s allows exactly the words of its table', async (name, words) => {
+])('the migrated %s allows exactly the values in the code', async (name, words) => {
   const [constraint] = await database.query<{ definition: string }>(
     `select pg_get_constraintdef(oid) as definition from pg_constraint where conname = '${name}'`,
   );

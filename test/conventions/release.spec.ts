@@ -156,7 +156,7 @@ describe('a release', () => {
     );
   });
 
-  it('has a new version, and changes', async () => {
+  it('needs a new version, and changes to release', async () => {
     use('before');
     const before = FILES.map(textOf);
     await run('git', 'tag', 'v77.1.0');

@@ -36,13 +36,13 @@ describe('security and limits in the documents', () => {
     expect(LIMITS.filter((row) => Object.values(row).filter(Boolean).length !== 3)).toEqual([]);
   });
 
-  it('have a test of each limit in limits.yaml', () => {
+  it('include a test for each limit in limits.yaml', () => {
     expect(TESTED.map(({ resource }) => resource)).toEqual(LIMITS.map(({ resource }) => resource));
     expect(TESTED.filter(({ tests }) => tests.length === 0)).toEqual([]);
   });
 
   it.each(Object.keys(new LimitSettings()).filter((name) => name !== 'keepAlive'))(
-    'include limits.%s, and a test of the limit sets it or states its default',
+    'include limits.%s, and a test sets the limit or states its default',
     (name) => {
       const rows = TESTED.filter(({ resource }) => resource.includes(`limits.${name}`));
       expect(rows).toHaveLength(1);

@@ -100,7 +100,7 @@ describe('a shipped configuration', () => {
     }
   });
 
-  it('for loopback only is served on loopback only', () => {
+  it('meant only for loopback is served only on loopback', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>;
     };

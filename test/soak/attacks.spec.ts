@@ -37,7 +37,7 @@ const BLUE = { org: 'blue' };
 const SUPER = { sub: 'super', role: 'super-admin' };
 const ATTACKER = '127.0.0.9';
 const NEIGHBOUR = '127.0.0.2';
-/** Persons of the attacking tenant. */
+/** People in the attacking tenant. */
 const PERSONS = Array.from({ length: 8 }, (_, index) => `red-${index}`);
 
 const LARGE = 60;
@@ -249,7 +249,7 @@ const upload = (by: Caller, name: string, body: Buffer) =>
 /** The statuses of the attackers' responses; 0 if the connection was closed. */
 type Statuses = Set<number>;
 
-/** Sends requests until the time is up, many concurrently, from all persons in turn. */
+/** Sends requests until the time is up, many concurrently, from all people in turn. */
 async function flood(
   atOnce: number,
   ask: (person: string, number: number) => Promise<number>,
@@ -375,7 +375,7 @@ const ATTACKS: Record<string, Attack> = {
       }),
   },
 
-  'archives that unpack to much, and others that arrive slowly': {
+  'archives that unpack to many bytes, and others that arrive slowly': {
     // Uploads over a limit get 429 or 503, depending on which limit they meet first.
     answered: [413],
     run: async () => {
@@ -473,7 +473,7 @@ const ATTACKS: Record<string, Attack> = {
     },
   },
 
-  'documents with a megabyte of wrong packages': {
+  'documents with a megabyte of invalid packages': {
     answered: [400],
     run: () => {
       const packages = Array.from({ length: 30_000 }, () => ({ identifier: '\n', a: 1 }));

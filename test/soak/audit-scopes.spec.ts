@@ -39,7 +39,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-it('40 000 scopes: lists of managers are complete, concurrently, with 256 MiB of heap', async () => {
+it('lists for managers stay complete under concurrent requests, with 40,000 scopes and 256 MiB of heap', async () => {
   const manager = (sub: string, teams: number) =>
     service.as({
       sub,

@@ -49,7 +49,7 @@ describe('a body of the maximum size', () => {
       return user + system;
     };
     const text = JSON.stringify({ sources: 'x'.repeat(body.length) });
-    /** Of several, since one may collect the garbage of others. */
+    /** Returns the least of several measurements, because one may also collect the garbage of others. */
     const leastOf = async (sent: string, expected: string) => {
       let least = Infinity;
       for (let times = 0; times < 4; times += 1) least = Math.min(least, await cpuTimeOf(sent, expected));

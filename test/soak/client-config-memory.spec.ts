@@ -120,7 +120,7 @@ describe('client configurations of a registry that one publisher filled, with a 
     expect((await call(`${origin}/registry`)).status).toBe(200);
   });
 
-  it('are streamed to 32 slow readers of one caller, and to another caller beside them', async () => {
+  it('are streamed to 32 slow readers of one caller, and to another caller at the same time', async () => {
     const readers: Socket[] = [];
     // A slow machine also refuses requests that wait for 10 s: they are sent again.
     for (let streamed = 0; streamed < READERS;) {

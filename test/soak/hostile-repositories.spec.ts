@@ -54,7 +54,7 @@ it('a marketplace causes few requests, however many plugins in other repositorie
   });
 });
 
-it('the memory of the manifests generated for a marketplace counts', async () => {
+it('manifests generated for a marketplace count toward the memory limit', async () => {
   const entries = Array.from({ length: 900 }, (_, index) => ({
     ...{ name: `p${index}`, source: './p', agents: './agents', description: 'd' },
   }));

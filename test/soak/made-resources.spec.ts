@@ -11,7 +11,7 @@ import { insertMany } from '../support/made-resources.js';
 
 const KIB = 1024;
 
-describe('1 000 sources and registries with long settings', () => {
+describe('1,000 sources and registries with long settings', () => {
   const issuer = anIssuer();
   const folder = aFolder();
   let database: TestDatabase;

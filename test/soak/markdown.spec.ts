@@ -61,7 +61,7 @@ describe('a text of a publisher', () => {
   });
 });
 
-/** Processor time in ms, which other processes do not change. */
+/** Processor time in ms, which other processes do not affect. */
 function timeOf(text: string): number {
   const before = process.cpuUsage();
   parseMarkdown(text);

@@ -76,7 +76,7 @@ describe('withdrawn access while 200 connections read from two replicas', () => 
   it('does not interrupt entries whose new claims all readers hold', async () => {
     const before = watch.seen.length;
     const began = performance.now();
-    // Makes no pauses, so that caches are short-lived and each read overlaps a change.
+    // Does not pause, so that caches are short-lived and each read overlaps a change.
     for (let round = 0; round < ROUNDS; round += 1)
       await acknowledged(() => relabelForAll(manager(round), round));
     await watch.allSeenSince(performance.now(), sights);

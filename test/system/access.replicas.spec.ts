@@ -56,7 +56,7 @@ describe('two replicas on one database', () => {
     return round % 4 < 2 ? [one, other] : [other, one];
   };
 
-  // The team that sees the tool alternates each round.
+  // The team that sees the tool alternates in each round.
   const teams = (round: number): Expectation[] => {
     const [in_, out] = round % 2 === 0 ? [ACME_PLATFORM, ACME_DATA] : [ACME_DATA, ACME_PLATFORM];
     return [
@@ -103,7 +103,7 @@ describe('two replicas on one database', () => {
     },
   );
 
-  it('repeat the read of a list when the other replica changes the source’s claims meanwhile', async () => {
+  it('repeat the read of a list when the other replica changes the source’s claims in the meantime', async () => {
     const rounds = [0, 1, 2, 3].map(String);
     for (const round of rounds) {
       const [writer, reader] = writerAndReader(Number(round));

@@ -286,7 +286,7 @@ it(`every response equals the reference, in ${STEPS} random steps`, async () => 
   const random = new Random(seed);
   const reference = new Reference();
   for (const name of MIRRORED.slice(0, 3)) reference.upstream.set(keyOf(name, '1.0.0'), 0);
-  // 20,000 steps take longer than tokens of tests are valid.
+  // 20,000 steps take longer than the tests' tokens are valid.
   const exp = Math.floor(Date.now() / 1_000) + 86_400;
   const [admin, writer, reviewer] = [ADMIN, WRITER, REVIEWER].map((claims) => service.as({ ...claims, exp }));
   if (!admin || !writer || !reviewer) throw new Error('unreachable');

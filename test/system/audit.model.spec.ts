@@ -176,7 +176,7 @@ describe('the audit trail, replayed', () => {
     const work = async (): Promise<void> => {
       while ((await send(anyRequest(random))) !== undefined);
     };
-    // Forces a conflict, which so few random requests may not produce.
+    // Forces a conflict, which so few random requests might not produce.
     const published = {
       server: aServer(random.pick(NAMES), random.pick(VERSIONS)),
       claims: random.pick(CLAIMS),

@@ -88,7 +88,7 @@ describe('a flood of made-up tokens from one address at a slow provider', () => 
     expect((await ask(issuer.opaque(), ATTACKER)).status).toBe(200);
   });
 
-  it('delays neither a cached token of the same address nor one accepted before', async () => {
+  it('delays neither a cached token from the same address nor one accepted before', async () => {
     const [cached, lapsed] = [issuer.opaque(), issuer.opaque()];
     expect((await ask(lapsed, ATTACKER)).status).toBe(200);
     clock.passes(CACHED_MS);

@@ -37,7 +37,7 @@ function expectUnavailable(reply: Reply): void {
   expect(reply.headers).not.toHaveProperty('www-authenticate');
 }
 
-/** The timeouts of requests to providers, because requests take longer on a busy machine. */
+/** The timeouts set for requests to providers. The requests themselves take longer on a busy machine. */
 const timeouts: number[] = [];
 beforeAll(() => {
   const timeout = AbortSignal.timeout.bind(AbortSignal);
@@ -50,17 +50,17 @@ beforeEach(() => void (timeouts.length = 0));
 
 const TROUBLE: [what: string, how: () => InjectedFault][] = [
   ['never answers', () => 'hang'],
-  ['answers a byte at a time', () => 'drip'],
+  ['responds one byte at a time', () => 'drip'],
   ['closes the connection', () => 'down'],
-  ['answers with status 500', () => 'error'],
-  ['answers with HTML', () => 'html'],
-  ['answers with truncated JSON', () => 'garbage'],
+  ['responds with status 500', () => 'error'],
+  ['responds with HTML', () => 'html'],
+  ['responds with truncated JSON', () => 'garbage'],
   [
-    'answers with deep JSON',
+    'responds with deep JSON',
     () => ({ answer: { keys: JSON.parse('['.repeat(500) + ']'.repeat(500)) as unknown } }),
   ],
-  ['answers with 50 MB', () => 'huge'],
-  ['answers with a byte more than 1 MiB', () => ({ padding: MEBIBYTE + 1 })],
+  ['responds with 50 MB', () => 'huge'],
+  ['responds with one byte more than 1 MiB', () => ({ padding: MEBIBYTE + 1 })],
   ['redirects to another origin', () => ({ redirect: elsewhere.jwksUrl })],
   ['redirects to itself', () => ({ redirect: troubled.jwksUrl })],
   ['redirects to an invalid URL', () => ({ redirect: 'http://[' })],

@@ -102,7 +102,7 @@ describe("an administrator's defaults", () => {
 });
 
 describe('locks of other sessions', () => {
-  it('that close tables make reads fail before their statements time out', async () => {
+  it('on whole tables make reads fail before their statements time out', async () => {
     const { database } = service;
     await database.query('begin');
     await database.query('lock table entry_version, entry in access exclusive mode');
@@ -114,7 +114,7 @@ describe('locks of other sessions', () => {
     expect((await service.get(LIST)).status).toBe(200);
   });
 
-  it('that deadlock with a publication make it start again', async () => {
+  it('that deadlock with a publication make the publication start again', async () => {
     const { database } = service;
     const name = aName();
     // The publication detects the deadlock, after the other session has requested its lock.

@@ -57,7 +57,7 @@ describe('a start after kill -9 of owner, guard and PostgreSQL succeeds', () => 
 
   it('while the dead PostgreSQL is a zombie', async () => {
     await killAll();
-    // `exec` replaces the shell by a program that never waits for its child.
+    // `exec` replaces the shell with a program that never waits for its child.
     const parent = bystander('sleep 0.3 & echo $!; exec sleep 300');
     const [line] = (await once(parent.stdout ?? parent, 'data')) as [Buffer];
     const zombie = Number(line.toString());

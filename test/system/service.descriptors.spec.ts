@@ -86,7 +86,7 @@ it('refuses to start with fewer descriptors than it needs, and says how many', a
   expect(output).toContain('the process may open 511 files, but needs 512 or more');
 });
 
-it('accepts no more connections than its descriptors allow, and warns at the start', async () => {
+it('accepts no more connections than its descriptors allow, and warns at startup', async () => {
   expect(served.output).toContain(
     `The process may open ${DESCRIPTORS} files, so it accepts 204 connections instead of 2000 (limits.connections)`,
   );

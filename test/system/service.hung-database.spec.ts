@@ -119,7 +119,7 @@ describe('a PostgreSQL server that does not respond', () => {
   it('is reported by every route while idle connections are silent, until new ones respond', async () => {
     address.freeze();
     await expectAllRefused();
-    // The server knows now.
+    // The server has noticed by now.
     await expectAllRefused();
     address.thaw();
     await expectRecovery();

@@ -18,7 +18,7 @@ const service = aService({ mode: 'anonymous' })
   .registry('main', { sources: ['main', 'published'] })
   .runs();
 
-/** Ends the notice: the checks may take longer than any. */
+/** Ends the notice period, because the checks may take longer than any notice. */
 let endNotice = () => {};
 beforeAll(() => {
   const pause = timers.setTimeout;

@@ -93,13 +93,13 @@ describe('a hostile marketplace', () => {
       /at most 256 KiB/,
     ],
     [
-      'a manifest that is large, made of the entry',
+      'a large manifest derived from the entry',
       { source: './kept', strict: false, x: 'x'.repeat(300_000) },
       {},
       /its manifest would be larger than 256 KiB/,
     ],
     [
-      'a manifest that is large with what the entry adds',
+      'a manifest that becomes large with what the entry adds',
       { source: './p', mcpServers: { a: { command: 'a', args: ['x'.repeat(150_000)] } } },
       { 'p/plugin.json': JSON.stringify({ name: 'p', x: 'x'.repeat(150_000) }) },
       /its manifest would be larger than 256 KiB/,

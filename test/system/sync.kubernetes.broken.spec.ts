@@ -11,7 +11,7 @@ describe('a watch that ends', () => {
   const sees = (names: string[]) => within(A_WHILE, async () => expect(await listed(service)).toEqual(names));
   const isWatched = () => within(A_WHILE, () => expect(cluster.watching).toBe(3));
 
-  it('resumes where it was, losing, doubling and relisting nothing', async () => {
+  it('resumes where it stopped, without losing, repeating or relisting anything', async () => {
     cluster.put('MCPServer', 'tools/stays', exported('stays'));
     cluster.put('MCPServer', 'tools/goes', exported('goes'));
     await sees(['tools/goes@1.0.0', 'tools/stays@1.0.0']);

@@ -15,7 +15,7 @@ const SOURCES = inSoak(200, 32);
 const ANSWER_MS = 60;
 /** Concurrent reads per replica. */
 const MAX_CONCURRENT = 4;
-/** How long a dead replica keeps its sources from the other at most. */
+/** The longest time for which a dead replica keeps its sources from the other one. */
 const LEASE_MS = 15_000;
 /** Time to read all sources, even on a busy machine. */
 const A_WHILE = 60_000;

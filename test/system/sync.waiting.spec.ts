@@ -48,7 +48,7 @@ describe('a sync that needs memory held by another', () => {
         ({ msg, source }) => msg === 'Sync waits for memory that other syncs hold' && source === 'large',
       ).length;
 
-  /** The open response of a run of `greedy` that holds all memory while `large` waits to read new content. */
+  /** The open response to a run of `greedy`, which holds all memory while `large` waits to read new content. */
   async function waiting(content: string): Promise<ServerResponse> {
     const before = waits();
     isGreedy = false;

@@ -306,7 +306,7 @@ describe('a tenant', () => {
     }
   }
 
-  it(`sees no difference during ${REQUESTS} requests of another tenant at every limit`, async () => {
+  it(`sees no difference during ${REQUESTS} requests from another tenant at every limit`, async () => {
     const until = new Date().toISOString();
     const questions = TENANT_ROLES.flatMap((by) =>
       QUESTIONS[by](until).map((question) => ({

@@ -44,7 +44,7 @@ const FOLLOWED: Readonly<Record<string, { claims: Document; registry?: string }>
   side: { claims: CONTOSO, registry: 'side' },
 };
 
-it(`a webhook with \`as\` is sent exactly the changes of its view, in ${STEPS} random steps`, async () => {
+it(`a webhook with \`as\` is sent exactly the changes to its view, in ${STEPS} random steps`, async () => {
   const random = new Random(seed);
   const exp = Math.floor(Date.now() / 1_000) + 86_400;
   const admin = service.as({ ...ADMIN, exp });

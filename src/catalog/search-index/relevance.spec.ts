@@ -96,7 +96,7 @@ describe('a query finds an entry', () => {
     ['amazon', { title: 'AWS tools' }, [2, 0]],
     ['javascript', { title: 'JSON' }, null],
     ['js', { title: 'JSON' }, [2, 1]],
-    // The query has nothing to find.
+    // The query contains no words.
     ['', {}, [0, 0]],
   ])('%s in %j: %j', (q, given, expected) => {
     expect(matched(q, given)).toEqual(expected);
@@ -144,7 +144,7 @@ describe('a query finds an entry', () => {
     ['queue', { description: 'For RabbitMQ' }, null],
     ['hashicorp', { name: 'io.x/consul-mcp' }, [2, 1]],
     ['chat', { name: 'io.x/discordmcp' }, [2, 1]],
-  ])('freely: %s in %j: %j', (q, given, expected) => {
+  ])('in tolerant search: %s in %j: %j', (q, given, expected) => {
     expect(freelyMatched(q, given)).toEqual(expected);
   });
 
@@ -152,7 +152,7 @@ describe('a query finds an entry', () => {
     ['webscraper', { description: 'Web scraping' }, [4, 0]],
     ['chromedevtools', { name: 'io.x/chrome-devtools' }, [2, 0]],
     ['webscraper', { description: 'Cobweb scraping' }, null],
-  ])('freely, written as one word: %s in %j: %j', (q, given, expected) => {
+  ])('in tolerant search, with words written as one: %s in %j: %j', (q, given, expected) => {
     expect(freelyMatched(q, given, true)).toEqual(expected);
     expect(freelyMatched(q, given)).toBeNull();
   });

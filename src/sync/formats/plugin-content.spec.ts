@@ -121,7 +121,7 @@ describe('a plugin that its entry defines', () => {
       ['servers/db/index.js', 'servers/db/lib.js', 'servers/other/index.js'],
     ],
     [
-      'a file at the top alone',
+      'only a file at the top',
       { hooks: { Stop: [{ command: '${CLAUDE_PLUGIN_ROOT}/run.sh' }] } },
       ['run.sh'],
     ],

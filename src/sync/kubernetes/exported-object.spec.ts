@@ -156,12 +156,12 @@ describe('the annotation registry-export', () => {
       'is not true and others are invalid',
       { 'registry-export': 'yes', 'authz-claims': '{', 'registry-url': undefined },
     ],
-  ])('%s: not exported', (_what, annotations) =>
+  ])('%s, and the object is not exported', (_what, annotations) =>
     expect(readObject(MCP_SERVER, anObject(annotations))).toBeNull(),
   );
 
   it.each([[{}], [null], [{ metadata: {} }], [{ metadata: { annotations: [] } }], ['x']])(
-    'object %j: not exported',
+    'the object %j is not exported',
     (object) => expect(readObject(MCP_SERVER, object)).toBeNull(),
   );
 });
@@ -283,7 +283,7 @@ it.each([
   expect(entryOf(anObject({ [annotation]: ' ' }))).toEqual(entryOf(anObject())),
 );
 
-describe('an object that is skipped', () => {
+describe('an object', () => {
   it.each<[string, ObjectAnnotations, RegExp]>([
     ['without a URL', { 'registry-url': undefined }, /dev\/registry-url is required/],
     ['with an invalid URL', { 'registry-url': 'mcp.example.com' }, /registry-url must begin with http/],
@@ -296,15 +296,15 @@ describe('an object that is skipped', () => {
       /description: contains an unpaired surrogate/,
     ],
     ['with claims that are not JSON', { 'authz-claims': '{org: acme}' }, /authz-claims is not valid JSON/],
-  ])('%s', (_what, annotations, reason) => {
+  ])('%s is skipped', (_what, annotations, reason) => {
     expect(reasonsOf(anObject(annotations))).toMatch(reason);
     expect(reasonsOf(anObject(annotations))).toMatch(/^MCPServer tools\/weather: /);
   });
 
-  it('with a name that is too long for an entry', () =>
+  it('with a name that is too long for an entry is skipped', () =>
     expect(reasonsOf(anObject({}, {}, { name: 'n'.repeat(200) }))).toMatch(/name: has 223 characters/));
 
-  it('is reported with its name, its version and all reasons', () => {
+  it('that is skipped is reported with its name, its version and all reasons', () => {
     const found = readObject(
       MCP_SERVER,
       anObject({ 'registry-url': undefined, 'authz-claims': '5', 'registry-version': '2.0.0' }),
@@ -391,7 +391,7 @@ it.each([
 );
 
 it.each([[undefined], [null], [[]], ['x'], [{ 'registry-export': 'true' }]])(
-  'annotations %j export nothing',
+  'annotations %j do not export an object',
   (raw) => {
     expect(new Annotations(raw).isExported).toBe(false);
   },

@@ -20,7 +20,7 @@ it.each([
     ['People without team b lose access.', 'People without team a gain access, if they hold the rest.'],
   ],
   [
-    'no claims any more',
+    'no claims anymore',
     { ...ORG, team: ['a', 'b'] },
     {},
     ['Everybody who sees the entry because they hold org acme, team a and team b loses access.'],

@@ -26,7 +26,7 @@ it('mentions idTokens if the server says that the token is an ID token', () => {
 });
 
 it.each([{ error: 'server_error' }, { code: 'no_subject' }, new Error('No matching state')])(
-  'is absent for %j',
+  'there is no hint for %j',
   (thrown) => expect(hintFor(thrown)).toEqual([]),
 );
 

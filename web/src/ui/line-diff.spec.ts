@@ -6,7 +6,7 @@ const shown = (before: unknown, after: unknown) =>
 
 it.each([
   ['equal documents', { a: 1 }, { a: 1 }, ['…3']],
-  ['another order of members', { a: 1, b: 2 }, { b: 2, a: 1 }, ['…4']],
+  ['members in another order', { a: 1, b: 2 }, { b: 2, a: 1 }, ['…4']],
   ['a changed member', { a: 1 }, { a: 2 }, [' {', '-  "a": 1', '+  "a": 2', ' }']],
   ['an added member', { a: 1 }, { a: 1, b: 2 }, [' {', '-  "a": 1', '+  "a": 1,', '+  "b": 2', ' }']],
   [
