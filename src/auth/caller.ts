@@ -92,8 +92,11 @@ export function callerKeyOf(caller: Caller, client: { readonly clientKey: string
   return identity ? JSON.stringify([identity.issuer, identity.subject]) : client.clientKey;
 }
 
-/** Digest of who a caller is, as the database stores it; null for callers without a subject. */
-export function personKey(caller: Caller): Buffer | null {
+/**
+ * Digest of who a caller is, as the database stores it; null for callers without a subject. SQL computes the same from
+ * `published_by` (admission/review-rules).
+ */
+export function personKey(caller: Parameters<typeof identityOf>[0]): Buffer | null {
   const identity = identityOf(caller);
   return identity && hash('sha256', `${identity.issuer ?? ''}\n${identity.subject}`, 'buffer');
 }

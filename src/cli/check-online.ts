@@ -1,4 +1,4 @@
-import { contactProviders, inTime, nameOf, withAdvice } from '../auth/provider-contact.js';
+import { contactProviders, inTime, nameOf, withAdvice } from '../auth/provider-check.js';
 import { ProviderUnavailable } from '../auth/provider-http.js';
 import { policyFor } from '../authz/policy-in-force.js';
 import { type Config, type DatabaseConfig, oauthInUse, type SourceConfig } from '../config/config.js';

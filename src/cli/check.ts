@@ -48,7 +48,7 @@ export async function check(
   const loaded = configuration(file, flags);
   if (!loaded) return 1;
   // Loaded here, because `serve` imports this file before it starts tracing.
-  const { privateProviders } = await import('../auth/provider-contact.js');
+  const { privateProviders } = await import('../auth/provider-check.js');
   for (const warning of [...loaded.warnings, ...privateProviders(loaded.config)])
     process.stderr.write(`warning: ${warning}\n`);
   const { sources, registries, auth, database, proxy } = loaded.config;

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { type RunningService, STOP_LIMIT_MS } from '../app/start-service.js';
 import { type Config, type Flags, oauthInUse } from '../config/config.js';
 import type { LoadedConfig } from '../config/load-config.js';
-import type { ProviderContact } from '../auth/provider-contact.js';
+import type { ProviderContact } from '../auth/provider-check.js';
 import { buildReport } from '../config/environment.js';
 import { versionReport } from '../health/version-report.js';
 import { createStreamLogger, logFormat } from '../telemetry/logger.js';
@@ -124,7 +124,7 @@ export async function serve(file: string, flags: Flags): Promise<number> {
     logger,
   );
   const { startService } = await import('../app/start-service.js');
-  const { contactProviders } = await import('../auth/provider-contact.js');
+  const { contactProviders } = await import('../auth/provider-check.js');
   const reportProviders = (used: Config) => {
     const contacts = contactProviders(oauthInUse(used.auth)?.providers ?? [], used);
     contacts.then(

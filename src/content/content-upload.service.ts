@@ -14,7 +14,7 @@ import type { EntryName, EntryType } from '../documents/entry-types.js';
 import { limitLockWaits, lockEntry } from '../database/locks.js';
 import type { Members } from '../members/members.responses.js';
 import { type IncomingContent, type TreeSummary, withMembers } from './content-tree.js';
-import { type Caller, callerKeyOf, identityOf } from '../auth/caller.js';
+import { type Caller, callerKeyOf, personKey } from '../auth/caller.js';
 import { isReviewer, type ReviewRule, reviewRuleOf } from '../admission/review-rules.js';
 import { contentConfig } from '../config/slices.js';
 import { PoolSemaphores } from '../database/connection-pool.js';
@@ -230,10 +230,9 @@ function checkReview(
   const rule = reviewRuleOf(rules, name, contentsOf(type, members));
   if (!rule) return;
   if (!isReviewer(caller, rule)) throw new ApiError('not_reviewer');
-  const { subject, issuer } = version?.publishedBy ?? {};
-  const reviewer = identityOf(caller);
-  if (reviewer && subject === reviewer.subject && issuer === reviewer.issuer)
-    throw new ApiError('own_publication');
+  const { subject = null, issuer = null } = version?.publishedBy ?? {};
+  const publisher = personKey({ identified: true, issuer, subject });
+  if (publisher && personKey(caller)?.equals(publisher)) throw new ApiError('own_publication');
 }
 
 function checkMediaType(request: Request): void {

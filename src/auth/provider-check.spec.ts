@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Config, ProviderConfig } from '../config/config.js';
-import { privateProviders } from './provider-contact.js';
+import { privateProviders } from './provider-check.js';
 
 const PROXY = { origin: 'http://proxy.example.com', credentials: null };
 
