@@ -19,7 +19,7 @@ import { SourcesService } from '../sources/sources.service.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
 /**
- * Decides by the caller's claims which resource in the path a request may load, or whether it may enter the registry, and stores
+ * Decides by the caller's claims whether a request may load the resource in its path, or enter the registry, and stores
  * the result for `@Loaded()` (reference/errors).
  */
 @Injectable()

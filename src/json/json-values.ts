@@ -8,7 +8,7 @@ export function member(value: unknown, key: string): unknown {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
-/** Returns an own member of an object if it is a text. */
+/** Returns an own member of an object if it is text. */
 export function textMember(value: unknown, key: string): string | undefined {
   const text = member(value, key);
   return typeof text === 'string' ? text : undefined;

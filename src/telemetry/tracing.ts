@@ -15,7 +15,7 @@ export interface Tracing {
   ): Promise<T>;
 }
 
-/** Undefined unless tracing is configured: OpenTelemetry is not loaded then. */
+/** Undefined if tracing is not configured; OpenTelemetry is then not loaded. */
 export let tracing: Tracing | undefined;
 
 /** Called once at startup, because instrumentation applies to the whole process. */

@@ -615,7 +615,7 @@ describe('fetching', () => {
     }
   });
 
-  it('ignores packages without content.fetch.hosts, and at an unlisted host until it is listed', async () => {
+  it('ignores all packages without content.fetch.hosts, and those at an unlisted host until it is listed', async () => {
     const [early, name, unlisted] = [aName(), aName(), aName()];
     const commit = await repository.commit(skillFiles(name), { branch: 'unlisted' });
     const configure = (content: Document) => service.restart((edited) => edited.configuration({ content }));

@@ -59,7 +59,7 @@ const REQUESTS: readonly PublishRequest[] = [
   { what: 'no role', held: ACME_PLATFORM, body: (t, _, n) => aPublication(t, n, CLAIMS), answer: { ...always('ok'), full: '403 role_required' } },
 ]; // oxfmt-ignore
 
-/** In full mode all, in the others the first one with each response in them. */
+/** All requests in full mode; in the other modes, only the first one with each response. */
 const requestsIn = (mode: Mode) =>
   mode === 'full'
     ? REQUESTS

@@ -116,7 +116,7 @@ describe.each(MODES)('in %s mode, a published entry', (mode) => {
     ['a caller without claims', NOBODY, HIDDEN, FORBIDDEN],
     ['a super-admin', SUPER_ADMIN, VISIBLE, VISIBLE],
   ] as const;
-  it.each(TYPES)('is immediately visible or hidden, as %s', async (type) => {
+  it.each(TYPES)('of type %s is immediately visible or hidden, depending on the reader', async (type) => {
     const name = aName();
     const seenBy = async (registry: string) => {
       const rows = READERS.map(

@@ -87,13 +87,13 @@ describe('a failing upstream registry', () => {
       expect(one.pages()).toHaveLength(5);
     });
 
-    it('retries it in the same run', async () => {
+    it('is queried again in the same run', async () => {
       const one = await failing('brief', { status: 503, times: 2 });
       expect(await mirror.synced('brief')).toMatchObject({ status: 'complete', counts: { entries: 151 } });
       expect(one.pages()).toHaveLength(4);
     });
 
-    it('retries it after its Retry-After', async () => {
+    it('is queried again after its Retry-After', async () => {
       const one = await failing('later', { status: 429, headers: { 'Retry-After': '2' }, times: 1 });
       expect(await mirror.synced('later')).toMatchObject({ status: 'complete', counts: { entries: 151 } });
       const [, first, second] = one.pages();
@@ -101,7 +101,7 @@ describe('a failing upstream registry', () => {
     });
   });
 
-  describe('in other ways', () => {
+  describe('with another failure', () => {
     const everythingNext = () => mirror.database.query(`update source_sync set fetch_state = null`);
     beforeEach(async () => {
       upstream.reset().put([aServer('io.acme/stays')]);

@@ -351,7 +351,7 @@ describe('a repository', () => {
   });
 });
 
-describe('what a source reads of a repository', () => {
+describe('what a source reads from a repository', () => {
   type Settings = Pick<SettingsOf<'git'>, 'path' | 'format'>;
   const link = (target: string) => ({ mode: '120000', target }) as const;
   const submodule = { mode: '160000', target: '1'.repeat(40) } as const;

@@ -125,7 +125,7 @@ it('stored versions stay when the limits are lowered, and others are stored when
 describe('limits.bytesPerEntry', () => {
   beforeAll(() => restartWith({ ...LIMITS, bytesPerEntry: '1KiB' }));
 
-  it("leaves the newest versions of a file's entry", async () => {
+  it('keeps the newest versions of an entry in a file', async () => {
     const name = aName();
     const long = { _meta: { filler: 'é'.repeat(120) } };
     const documents = [1, 2, 3].map((major) => aServer(name, `${major}.0.0`, long));

@@ -311,7 +311,7 @@ describe('an example in the OpenAPI document', () => {
     expect((await admin().put('/v1/sources/file', file)).status).toBe(200);
   });
 
-  it('leads to an existing resource whose response matches its schema, and is 304 for its ETag where described', async () => {
+  it('leads to an existing resource whose response matches its schema, and yields 304 for its ETag where described', async () => {
     const reads = operationsOf(document).filter(({ method }) => method === 'GET');
     expect(reads.length).toBeGreaterThan(15);
     for (const read of reads) {

@@ -23,8 +23,8 @@ export function inMode(answers: ByMode, mode: Mode): string {
 }
 
 /**
- * The rows of a table, which ends with the expected values by mode, that tests use in each mode: all of them in full
- * mode, and in the others the first row with each combination of values. The others decide by some of the same rules.
+ * The rows of a table that tests use in each mode; each row ends with the expected values by mode. Full mode uses all
+ * rows, the other modes use the first row with each combination of values, because they share some of its rules.
  */
 export function rowsIn<Row extends readonly [...unknown[], ByMode]>(
   mode: Mode,
