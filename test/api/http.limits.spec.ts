@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { JsonAnswersAdapter, StreamedLines } from '../../dist/http/json-answers.js';
 import { limitUnreadBytes } from '../../dist/http/server-limits.js';
 import { aServer } from '../support/documents.js';
-import { call } from '../support/http.js';
+import { call, reusesNoConnections } from '../support/http.js';
 import { expectRefused, versionsIn } from '../support/matchers.js';
 import { sendRaw } from '../support/raw.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
@@ -12,6 +12,7 @@ import { acceptSlowRequests } from '../support/slow-requests.js';
 
 const LIST = '/registry/main/v0.1/servers';
 const KEEP_ALIVE = 'HTTP/1.1\r\nHost: localhost\r\n\r\n';
+reusesNoConnections();
 acceptSlowRequests();
 
 /** A request that stays in flight. */

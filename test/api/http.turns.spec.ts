@@ -3,11 +3,12 @@ import { afterAll, describe, expect, it } from 'vitest';
 import pg from 'pg';
 import { ACME_ADMIN, ACME_WRITER, SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
-import type { Reply } from '../support/http.js';
+import { type Reply, reusesNoConnections } from '../support/http.js';
 import { waitForLocks } from '../support/patient-reads.js';
 import { aService } from '../support/service.js';
 import { waitingStatements } from '../support/waiting-statements.js';
 
+reusesNoConnections();
 waitForLocks();
 
 const CLAIMS = { org: 'acme', team: 'platform' };

@@ -1,4 +1,5 @@
-import { request } from 'node:http';
+import { Agent, request } from 'node:http';
+import { afterAll, beforeAll } from 'vitest';
 
 export interface Reply {
   readonly status: number;
@@ -20,11 +21,22 @@ interface Call {
   from?: string | undefined;
 }
 
-/** Sends one HTTP request with nothing added, normalized or retried: paths are sent verbatim. */
-export function call(url: string, { method = 'GET', headers = {}, body, from }: Call = {}): Promise<Reply> {
+/** Opening a connection takes a tenth of the time of all tests. */
+const reusing = new Agent({ keepAlive: true });
+let agent: Agent | false = reusing;
+
+/** Opens a connection for each request of the file, for tests that count connections. Call before `runs`. */
+export function reusesNoConnections(): void {
+  beforeAll(() => void (agent = false));
+  afterAll(() => void (agent = reusing));
+}
+
+/** Sends one HTTP request with nothing added or normalized: paths are sent verbatim. */
+export function call(url: string, sent: Call = {}): Promise<Reply> {
+  const { method = 'GET', headers = {}, body, from } = sent;
   const [, host, port, path] = /^http:\/\/([^/:]+):(\d+)(.*)$/s.exec(url) ?? [];
   return new Promise((resolve, reject) => {
-    const target = { host, port, path: path || '/', method, headers, agent: false, localAddress: from };
+    const target = { host, port, path: path || '/', method, headers, agent, localAddress: from };
     const outgoing = request(target, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -41,7 +53,11 @@ export function call(url: string, { method = 'GET', headers = {}, body, from }: 
         });
       });
     });
-    outgoing.on('error', reject);
+    outgoing.on('error', (error: NodeJS.ErrnoException) => {
+      // The service closed an idle connection before it received the request.
+      if (outgoing.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(error.code ?? '')) resolve(call(url, sent));
+      else reject(error);
+    });
     outgoing.end(body);
   });
 }
