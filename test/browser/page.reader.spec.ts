@@ -12,7 +12,7 @@ describe('web UI: visitor who is not logged in', () => {
     expect(await visitor.menu()).toEqual(['Catalog']);
   });
 
-  it('causes no refusal in the audit trail by opening the page', async () => {
+  it('opens the page without causing a refusal in the audit trail', async () => {
     const asked: string[] = [];
     visitor.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     await visitor.open('/catalogue');
