@@ -16,6 +16,7 @@ export const LONGER_HERE = [
   'test/api/audit.refusals-and-reads.spec.ts',
   'test/api/catalog.search.spec.ts',
   'test/api/sync.file.spec.ts',
+  'test/api/sync.formats.spec.ts',
   'test/api/catalog.ways.spec.ts',
   'test/api/sync.git.large.spec.ts',
   'test/system/service.resilience.spec.ts',

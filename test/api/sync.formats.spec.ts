@@ -10,6 +10,7 @@ import { aGitServer } from '../support/git-server.js';
 import { aTemporaryDirectory, namesIn, readsGit } from '../support/git-service.js';
 import { versionsIn } from '../support/matchers.js';
 import { aService } from '../support/service.js';
+import { inSoak } from '../support/soak.js';
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official';
 const official = (meta: object) => ({ _meta: { [OFFICIAL]: meta } });
@@ -306,6 +307,7 @@ describe('a repository', () => {
 
   describe('at its limits', () => {
     const MIB = 1024 * 1024;
+    type Row = [what: string, full: string, more: string, count: number, why: RegExp];
     // A folder with this many files, in a folder with one more.
     const files = (count: number, folder: string, name: string, content: string): Tree =>
       Object.fromEntries([
@@ -321,7 +323,7 @@ describe('a repository', () => {
       repository.commit({
         ...files(10_000, 'servers', 'server.json', '{}'),
         ...files(10_000, 'skills', 'SKILL.md', 'none'),
-        ...files(32, 'bytes', 'server.json', 'x'.repeat(4 * MIB)),
+        ...inSoak(files(32, 'bytes', 'server.json', 'x'.repeat(4 * MIB)), {}),
         ...{ 'plugins/full.json': plugins(10_000), 'plugins/more.json': plugins(10_001) },
         'marketplace/full.json': marketplace.padEnd(4 * MIB, ' '),
         'marketplace/more.json': marketplace.padEnd(4 * MIB + 1, ' '),
@@ -329,11 +331,14 @@ describe('a repository', () => {
       }),
     );
 
-    it.each<[what: string, full: string, more: string, count: number, why: RegExp]>([
+    it.each<Row>([
       ['10,000 server files', 'servers/full', 'servers', 10_000, /has more than 10000 server files/],
       ['10,000 skills', 'skills/full', 'skills', 10_000, /more than 10000 skills/],
       ['10,000 plugins', 'plugins/full.json', 'plugins/more.json', 10_000, /more than 10000 plugins/],
-      ['128 MiB of server files', 'bytes/full', 'bytes', 32, /^The server files have more than 128 MiB$/],
+      ...inSoak<Row[]>(
+        [['128 MiB of server files', 'bytes/full', 'bytes', 32, /^The server files have more than 128 MiB$/]],
+        [],
+      ),
     ])('may have %s', async (_what, full, more, count, why) => {
       expect((await read({ path: full })).error).toContain(
         `None of the ${count} entries is valid; the first`,
