@@ -13,6 +13,9 @@ interface Stream {
   readonly chunks: Iterable<Buffer>;
 }
 
+/** Less would take many writes for a commit with many files. */
+const WRITTEN_BYTES = 256 * 1024;
+
 /** A local bare repository, written by `git fast-import`. */
 export class GitRepository {
   private constructor(readonly directory: string) {}
@@ -58,8 +61,16 @@ export class GitRepository {
     );
     const ended = once(child, 'close');
     const printed = text(child.stdout);
+    let pending: Buffer[] = [];
+    let pendingBytes = 0;
+    const flush = async () => {
+      const isWritten = child.stdin.write(Buffer.concat(pending));
+      [pending, pendingBytes] = [[], 0];
+      if (!isWritten) await once(child.stdin, 'drain');
+    };
     const write = async (chunk: string | Buffer) => {
-      if (!child.stdin.write(chunk)) await once(child.stdin, 'drain');
+      pending.push(Buffer.from(chunk));
+      if ((pendingBytes += chunk.length) > WRITTEN_BYTES) await flush();
     };
     await write(`commit ${ref}\nmark :1\n`);
     await write('committer Somebody <somebody@example.com> 1790000000 +0000\ndata 0\n');
@@ -82,7 +93,9 @@ export class GitRepository {
       await write('\n');
     }
     // fast-import prints the id of the commit.
-    child.stdin.end('get-mark :1\ndone\n');
+    await write('get-mark :1\ndone\n');
+    await flush();
+    child.stdin.end();
     const [code] = (await ended) as [number];
     if (code !== 0) throw new Error(`git fast-import ended with ${code}`);
     return (await printed).trim();
