@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { JsonSliceError } from '../../dist/json/json-slices.js';
 import { ReadMemory, ReadMemoryError } from '../../dist/sync/read-memory.js';
 import { type Page, readPage, type UpstreamVersion } from '../../dist/sync/registry-api/registry-page.js';
@@ -99,12 +99,15 @@ describe('the worker thread that reads a large text', () => {
   const ANY = { format: null, namespace: null, filter: null };
   const text = () => Buffer.from(hostileFile('1'));
   const never = new AbortController().signal;
+  /** Shared because starting its thread takes time. */
+  const reader = new SourceReader();
+  afterAll(() => reader.onApplicationShutdown());
 
   it('transfers the content and its accounted memory', async () => {
     const memory = new ReadMemory(100 * MIB).begin();
     const bytes = Buffer.from(new Uint8Array(text()).buffer);
     memory.add(bytes.length);
-    const { entries, skipped } = await new SourceReader().file(bytes, ANY, memory, never);
+    const { entries, skipped } = await reader.file(bytes, ANY, memory, never);
     expect(skipped).toMatchObject([{ type: 'server', index: 0, name: null }]);
     expect(entries).toHaveLength(42);
     expect(JSON.parse(String(entries[41]?.document))).toMatchObject({ name: 'io.acme/good-41' });
@@ -114,12 +117,13 @@ describe('the worker thread that reads a large text', () => {
   });
 
   it('ends when its run is aborted, and then reads the next file', async () => {
-    const reader = new SourceReader();
+    // A thread that must start first cannot be done too early.
+    const fresh = new SourceReader();
     const [one, other] = [new AbortController(), new AbortController()];
     const share = () => new ReadMemory(100 * MIB).begin();
-    const cut = reader.file(text(), ANY, share(), one.signal);
-    const waiting = reader.file(text(), ANY, share(), other.signal);
-    const third = reader.file(text(), ANY, share(), never);
+    const cut = fresh.file(text(), ANY, share(), one.signal);
+    const waiting = fresh.file(text(), ANY, share(), other.signal);
+    const third = fresh.file(text(), ANY, share(), never);
     other.abort(new Error('waiting'));
     await expect(waiting).rejects.toThrow('waiting');
     one.abort(new Error('running'));
@@ -128,19 +132,19 @@ describe('the worker thread that reads a large text', () => {
   });
 
   it('ends with the service and is started again on demand', async () => {
-    const reader = new SourceReader();
+    // A thread that must start first cannot be done too early.
+    const fresh = new SourceReader();
     const share = () => new ReadMemory(100 * MIB).begin();
-    const cut = reader.file(text(), ANY, share(), never);
+    const cut = fresh.file(text(), ANY, share(), never);
     cut.catch(() => undefined);
     await new Promise(setImmediate);
-    await reader.onApplicationShutdown();
+    await fresh.onApplicationShutdown();
     await expect(cut).rejects.toThrow('ended before it had done its job');
-    expect((await reader.file(text(), ANY, share(), never)).entries).toHaveLength(42);
-    await reader.onApplicationShutdown();
+    expect((await fresh.file(text(), ANY, share(), never)).entries).toHaveLength(42);
+    await fresh.onApplicationShutdown();
   });
 
   it('releases all memory, whenever the run is aborted', async () => {
-    const reader = new SourceReader();
     const stopping = new AbortController();
     const read = async () => {
       const signal = AbortSignal.any([stopping.signal, new AbortController().signal]);
@@ -172,7 +176,6 @@ describe('the worker thread that reads a large text', () => {
     }));
 
   it('also reads pages of other registries', async () => {
-    const reader = new SourceReader();
     const filter = { names: { exclude: ['io.acme/s1'] } };
     const versions: UpstreamVersion[] = [];
     const expected = { ...readPage(pageOf(3), 'servers', filter, (one) => versions.push(one)), versions };
@@ -184,12 +187,11 @@ describe('the worker thread that reads a large text', () => {
     await expect(reader.page(pageOf(3).subarray(1), 'servers', filter, never)).rejects.toThrow(
       JsonSliceError,
     );
-    await reader.onApplicationShutdown();
   });
 
   it('ends when the content takes too much memory', async () => {
     const share = new ReadMemory(1.5 * MIB).begin();
-    const reading = new SourceReader().file(text(), ANY, share, never);
+    const reading = reader.file(text(), ANY, share, never);
     await expect(reading).rejects.toThrow(ReadMemoryError);
     expect(share.mustWait).toBe(false);
   });
