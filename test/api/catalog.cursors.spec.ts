@@ -153,7 +153,7 @@ describe('a cursor made by the client', () => {
       expect(await countIn(forged({ ...whole, filter: { ...whole.filter, search: 'gamma' } }))).toBe(1);
     });
 
-    it.each<[string, unknown]>([
+    const invalid: readonly [what: string, state: unknown][] = [
       ['nothing', null],
       ['a text', 'io.acme/alpha'],
       ['a list', [whole]],
@@ -177,9 +177,13 @@ describe('a cursor made by the client', () => {
       ['an invalid time', withFilter({ updatedSince: 'yesterday' })],
       ['a date that does not exist', withFilter({ updatedSince: '2026-02-30T00:00:00.000Z' })],
       ['include_deleted as text', withFilter({ includeDeleted: 'perhaps' })],
-    ])('is refused when it contains %s', async (_what, state) => {
-      expectRefused(await continueFrom(forged(state)), 400, 'invalid_cursor');
-    });
+    ];
+    it.each(type === 'server' ? invalid : invalid.slice(0, 3))(
+      'is refused when it contains %s',
+      async (_what, state) => {
+        expectRefused(await continueFrom(forged(state)), 400, 'invalid_cursor');
+      },
+    );
 
     // Servers have these filters; the list of skills has only latest, undeleted versions.
     it.each<[string, Document]>([

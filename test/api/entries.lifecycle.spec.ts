@@ -11,9 +11,7 @@ import {
   consumerAt,
   contentOf,
   entryAt,
-  inMode,
   listAt,
-  MODES,
   outcome,
   publish,
   TYPES,
@@ -95,7 +93,9 @@ describe.each(TYPES)('a published %s', (type) => {
   const statuses = STATUSES[type];
   const changes = statuses.flatMap((from) => statuses.map((to) => [from, to] as const));
 
-  it.each(changes)('changes status from %s to %s in every response', async (from, to) => {
+  // The types differ only in the last status.
+  const ofType = changes.filter((change) => type === 'server' || change.includes('archived'));
+  it.each(ofType)('changes status from %s to %s in every response', async (from, to) => {
     const name = aName();
     await publish(writer(), type, name, CLAIMS);
     await patch(name, '1.0.0', { status: from });
@@ -288,23 +288,4 @@ describe('a skill', () => {
     expect(await found(status)).not.toContain(name);
     expect(await found(other)).toContain(name);
   });
-});
-
-describe.each(MODES)('in %s mode', (mode) => {
-  const service = mode === 'full' ? full : aPublishingService(mode).runs();
-  const stranger = () => service.as({ ...ACME_WRITER, team: 'data' });
-
-  it.each(TYPES)(
-    'a PATCH of the status of another team’s %s is allowed, or 404 in full mode',
-    async (type) => {
-      const name = aName();
-      await publish(service.as(ACME_WRITER), type, name, CLAIMS);
-      const answer = inMode(['ok', 'ok', '404 entry_not_found'], mode);
-      for (const below of ['/status', '/versions/1.0.0/status', '/versions/9.9.9/status']) {
-        const expected = below.includes('9.9.9') && answer === 'ok' ? '404 version_not_found' : answer;
-        const reply = await stranger().patch(entryAt(type, name, below), { status: 'deprecated' });
-        expect(outcome(reply)).toBe(expected);
-      }
-    },
-  );
 });

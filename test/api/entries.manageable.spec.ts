@@ -92,7 +92,7 @@ describe('GET /v1/entries in full mode', () => {
       await ready();
       const caller = service.as(claims);
       expect(await entriesOf(caller)).toEqual(expected);
-      for (const limit of [1, 2, 3, 100])
+      for (const limit of [1, 3])
         expect(await pagesOf(caller, limit)).toEqual(
           Array.from({ length: Math.ceil(expected.length / limit) }, (_, page) =>
             expected.slice(page * limit, (page + 1) * limit),
@@ -184,11 +184,10 @@ describe('GET /v1/entries in full mode', () => {
 });
 
 describe('GET /v1/entries with arrayValues any', () => {
-  const service = aFilledService('full', { arrayValues: 'any' }).runs();
-  const ready = fillOnce(service);
+  const service = aPublishingService('full', { arrayValues: 'any' }).runs();
 
   it('returns entries with one held value', async () => {
-    await ready();
+    await seed(service, 'server', 'b.acme/teams', { team: ['data', 'platform'] });
     expect(await entriesOf(service.as(ACME_WRITER))).toContain('server b.acme/teams');
     expect(await entriesOf(service.as({ ...ACME_WRITER, team: 'web' }))).not.toContain('server b.acme/teams');
   });

@@ -101,6 +101,32 @@ describe.each(MODES)('in %s mode', (mode) => {
       expect((await anyone(service).get(entryAt(type, name, '/claims'))).json).toEqual({ claims: PLATFORM });
     });
   });
+
+  describe.each(TYPES_IN[mode])('another team’s %s', (type) => {
+    const stranger = () => service.as({ ...ACME_WRITER, team: 'data' });
+    const answer = inMode(['ok', 'ok', '404 entry_not_found'], mode);
+
+    it('allows a change of its status, or is 404 in full mode', async () => {
+      const name = aName();
+      await publish(service.as(ACME_WRITER), type, name, PLATFORM);
+      for (const below of ['/status', '/versions/1.0.0/status', '/versions/9.9.9/status']) {
+        const expected = below.includes('9.9.9') && answer === 'ok' ? '404 version_not_found' : answer;
+        const reply = await stranger().patch(entryAt(type, name, below), { status: 'deprecated' });
+        expect(outcome(reply)).toBe(expected);
+      }
+    });
+
+    it('allows the deletion of a version, or is 404 in full mode', async () => {
+      const name = aName();
+      await publish(service.as(ACME_WRITER), type, name, PLATFORM, '1.0.0', '2.0.0');
+      const reply = await stranger().delete(entryAt(type, name, '/versions/2.0.0'));
+      expect(outcome(reply)).toBe(answer);
+      const kept = await anyone(service).get(entryAt(type, name, '/versions/2.0.0'));
+      expect(kept.status).toBe(reply.status === 204 ? 404 : 200);
+      const own = await service.as(ACME_WRITER).delete(entryAt(type, name, '/versions/1.0.0'));
+      expect(own.status).toBe(204);
+    });
+  });
 });
 
 describe.each(TYPES)('the name of a %s published by another team', (type) => {
