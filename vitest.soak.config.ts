@@ -5,6 +5,7 @@ export const LONGER_HERE = [
   'src/cli/check-against.spec.ts',
   'src/client-config/allowlist.spec.ts',
   'src/config/load-config.fuzz.spec.ts',
+  'src/documents/document-check.spec.ts',
   'src/visibility/partitions.spec.ts',
   'test/api/access.model.spec.ts',
   'test/system/admission.model.spec.ts',

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { EntryValidator } from './entry-validator.js';
 
-const COUNT = 20_000;
+const COUNT = 10_000;
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;

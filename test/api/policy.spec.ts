@@ -206,8 +206,8 @@ describe('the policy command', () => {
 
   it('needs its options and readable files', async () => {
     expect(await new Cli(['policy', '--config', config]).finished).toMatchObject({ code: 2 });
-    const args = ['--config', config, '--teams', folder.file('none.yaml'), '--out', folder.file('bad')];
-    expect(await new Cli(['policy', ...args]).finished).toEqual({
+    const options = { config, teams: folder.file('none.yaml'), out: folder.file('bad') };
+    expect(await printed(() => policy(options))).toEqual({
       code: 2,
       output: `policy: ${folder.file('none.yaml')}: ENOENT\n`,
     });
