@@ -28,7 +28,8 @@ describe.each([
   { noun: 'registries', notFound: '404 registry_not_found' },
 ])('claims scope the admin API of $noun', ({ noun, notFound }) => {
   const settings = noun === 'sources' ? { file, syncPolicy: { interval: '1h' } } : { sources: ['plain'] };
-  const rows = SELECTED_PAIRS.map((pair, row) => ({
+  const pairs = noun === 'sources' ? SELECTED_PAIRS : SELECTED_PAIRS.slice(0, 3);
+  const rows = pairs.map((pair, row) => ({
     ...pair,
     row,
     body: { ...settings, claims: pair.required },

@@ -50,15 +50,6 @@ describe('auth-only mode:', () => {
   });
 });
 
-describe('in anonymous mode', () => {
-  const service = aService().runs();
-
-  it('logs no such warning at startup', () => {
-    expect(service.log.join('')).not.toContain('auth-only');
-    expect(service.logs().length).toBeGreaterThan(0);
-  });
-});
-
 describe('a provider that is down when the service starts', () => {
   const late = anIssuer();
   const healthy = anIssuer().runs();

@@ -10,20 +10,28 @@ import { expectOneClaimApart, SELECTED_PAIRS } from '../support/claims-pairs.js'
 const LIST = '/registry/acme/v0.1/servers';
 const SKILLS = '/registry/acme/v0.1/x/dev.toolhive/skills';
 
+const synced = aService({ mode: 'full' })
+  .source('platform', {
+    claims: { org: 'acme', team: 'platform' },
+    servers: [aServer('io.acme/deploy'), aServer('io.acme/deploy', '1.1.0')],
+    skills: [aSkill('io.acme/review')],
+  })
+  .source('shared', {
+    claims: { org: 'acme' },
+    servers: [aServer('io.acme/wiki')],
+    skills: [aSkill('io.acme/write')],
+  })
+  .source('internal', {
+    claims: { org: 'acme', team: 'platform' },
+    servers: [aServer('io.acme/both', '2.0.0')],
+  })
+  .source('outside', { claims: { org: 'acme' }, servers: [aServer('io.acme/both', '1.0.0')] })
+  .registry('acme', { sources: ['platform', 'shared'], claims: { org: 'acme' } })
+  .registry('both', { sources: ['internal', 'outside'] })
+  .runs();
+
 describe('entries with the claims of one team', () => {
-  const service = aService({ mode: 'full' })
-    .source('platform', {
-      claims: { org: 'acme', team: 'platform' },
-      servers: [aServer('io.acme/deploy'), aServer('io.acme/deploy', '1.1.0')],
-      skills: [aSkill('io.acme/review')],
-    })
-    .source('shared', {
-      claims: { org: 'acme' },
-      servers: [aServer('io.acme/wiki')],
-      skills: [aSkill('io.acme/write')],
-    })
-    .registry('acme', { sources: ['platform', 'shared'], claims: { org: 'acme' } })
-    .runs();
+  const service = synced;
 
   it('are listed for members of the team', async () => {
     expectOneClaimApart(ACME_PLATFORM, { ...ACME_DATA, sub: ACME_PLATFORM.sub });
@@ -126,30 +134,24 @@ describe('entries with the claims of one team', () => {
 });
 
 describe('a name in two sources with different claims', () => {
-  const service = aService({ mode: 'full' })
-    .source('internal', {
-      claims: { org: 'acme', team: 'platform' },
-      servers: [aServer('io.acme/both', '2.0.0')],
-    })
-    .source('outside', { claims: { org: 'acme' }, servers: [aServer('io.acme/both', '1.0.0')] })
-    .registry('acme', { sources: ['internal', 'outside'] })
-    .runs();
-  const versions = `${LIST}/io.acme%2Fboth/versions`;
+  const service = synced;
+  const list = '/registry/both/v0.1/servers';
+  const versions = `${list}/io.acme%2Fboth/versions`;
 
   it('comes from the first source for callers who see it there', async () => {
-    expect(versionsIn(await service.as(ACME_PLATFORM).get(LIST))).toEqual(['io.acme/both@2.0.0']);
+    expect(versionsIn(await service.as(ACME_PLATFORM).get(list))).toEqual(['io.acme/both@2.0.0']);
     expect(outcomeOf(await service.as(ACME_PLATFORM).get(`${versions}/1.0.0`))).toBe('404 version_not_found');
   });
 
   it('comes from the next source for callers who do not', async () => {
-    expect(versionsIn(await service.as(ACME_DATA).get(LIST))).toEqual(['io.acme/both@1.0.0']);
+    expect(versionsIn(await service.as(ACME_DATA).get(list))).toEqual(['io.acme/both@1.0.0']);
     expect(versionsIn(await service.as(ACME_DATA).get(versions))).toEqual(['io.acme/both@1.0.0']);
     expect(outcomeOf(await service.as(ACME_DATA).get(`${versions}/2.0.0`))).toBe('404 version_not_found');
     expect(outcomeOf(await service.as(ACME_DATA).get(`${versions}/1.0.0`))).toBe('200');
   });
 
   it('is 404 for callers who see neither', async () => {
-    expect(versionsIn(await service.as(CONTOSO_READER).get(LIST))).toEqual([]);
+    expect(versionsIn(await service.as(CONTOSO_READER).get(list))).toEqual([]);
     expect(outcomeOf(await service.as(CONTOSO_READER).get(versions))).toBe('404 entry_not_found');
   });
 });

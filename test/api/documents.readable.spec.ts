@@ -43,32 +43,31 @@ const fileOf = (more = '') =>
     .replace('"SERVERS"', documentsOf('server').join() + more)
     .replace('"SKILLS"', documentsOf('skill').join());
 
+const git = aGitServer().runs();
+const upstream = anUpstreamRegistry().runs();
+const web = createServer((_, response) => void response.end(fileOf()));
+listensMeanwhile(web);
+const service = aService()
+  .source('published', { kind: 'managed' })
+  .source('file', { text: fileOf() })
+  // Large enough to be read in a worker thread.
+  .source('large', { text: fileOf(`,${'1,'.repeat(99)}"${'x'.repeat(1_100_000)}"`) })
+  .registry('main', { sources: ['published'], publishClaims: { org: 'acme' } });
+for (const source of ['file', 'large', 'url', 'git', 'api']) service.registry(source, { sources: [source] });
+beforeAll(async () => {
+  await git.repository('acme').commit({ 'registry.json': fileOf() });
+  const servers = documentsOf('server').map((server) => `{"server":${server}}`);
+  upstream.habits = { text: () => `{"servers":[${servers.join()}]}`, skillsText: `{"skills":[${documentsOf('skill').join()}]}` };
+  upstream.skills = [];
+  service
+    .source('url', { settings: { url: urlOf(web) }, missing: true })
+    .source('git', { kind: 'git', settings: { repository: git.url('acme'), path: 'registry.json' } })
+    .source('api', { kind: 'api', settings: { endpoint: upstream.url } });
+}); // oxfmt-ignore
+service.runs();
+
 // reference/limits: what is served parses everywhere; §7: 20,000 values.
 describe('a document that not every client could read', () => {
-  const git = aGitServer().runs();
-  const upstream = anUpstreamRegistry().runs();
-  const web = createServer((_, response) => void response.end(fileOf()));
-  listensMeanwhile(web);
-  const service = aService()
-    .source('published', { kind: 'managed' })
-    .source('file', { text: fileOf() })
-    // Large enough to be read in a worker thread.
-    .source('large', { text: fileOf(`,${'1,'.repeat(99)}"${'x'.repeat(1_100_000)}"`) })
-    .registry('main', { sources: ['published'], publishClaims: { org: 'acme' } });
-  for (const source of ['file', 'large', 'url', 'git', 'api'])
-    service.registry(source, { sources: [source] });
-  beforeAll(async () => {
-    await git.repository('acme').commit({ 'registry.json': fileOf() });
-    const servers = documentsOf('server').map((server) => `{"server":${server}}`);
-    upstream.habits = { text: () => `{"servers":[${servers.join()}]}`, skillsText: `{"skills":[${documentsOf('skill').join()}]}` };
-    upstream.skills = [];
-    service
-      .source('url', { settings: { url: urlOf(web) }, missing: true })
-      .source('git', { kind: 'git', settings: { repository: git.url('acme'), path: 'registry.json' } })
-      .source('api', { kind: 'api', settings: { endpoint: upstream.url } });
-  }); // oxfmt-ignore
-  service.runs();
-
   it.each(['file', 'large', 'url', 'git', 'api'])(
     'is skipped with the reason by a sync: %s',
     async (source) => {
@@ -161,7 +160,6 @@ function* withHalfCharacters(value: unknown): Generator<unknown> {
 }
 
 describe('half a character in a body that is stored and served again', () => {
-  const service = aService().source('published', { kind: 'managed' }).runs();
   beforeAll(async () => {
     await service.post('/v1/entries', { server: aDocument('server', 'io.acme/stored') });
   });
