@@ -70,11 +70,12 @@ describe('a PostgreSQL server whose connections are used by others', () => {
   it('makes requests fail with 503 overloaded if it has none, until it gets one', async () => {
     leave(0);
     try {
+      // A publication whose connection is cut gets database_unavailable.
+      await within(A_WHILE, async () => expect(await internal('/readiness')).toBe(503));
       for (const reply of await Promise.all([list(1), publish(), search()])) {
         expectRefused(reply, 503, 'overloaded');
         expect(reply.headers['retry-after']).toBe('2');
       }
-      expect(await internal('/readiness')).toBe(503);
       expect(await internal('/health')).toBe(200);
     } finally {
       address.accept();
