@@ -25,7 +25,6 @@ export const LONGER_HERE = [
   'test/system/service.first-uses.spec.ts',
   'test/system/service.standby.spec.ts',
   'test/api/content.archives.spec.ts',
-  'test/api/client-config.spec.ts',
   'test/api/entries.catalogues.spec.ts',
   'test/system/entries.durability.spec.ts',
   'test/api/entries.concurrency.spec.ts',
