@@ -117,7 +117,8 @@ describe.each([
     ];
     for (const [what, act, status] of actions) {
       expect((await act()).status, what).toBe(status);
-      if (isDefault || what === 'withdraws')
+      // A comparison sends every request.
+      if (what === 'withdraws' || (isDefault && !what.endsWith('again')))
         expect(await answers(), `after the other tenant ${what}`).toEqual(before);
     }
     // Control: the other tenant sees the changes.
