@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests of `npm test` that run longer here (`test/support/soak.ts`). */
+/** Other tests that run longer here (`test/support/soak.ts`). */
 export const LONGER_HERE = [
   'src/cli/check-against.spec.ts',
   'src/client-config/allowlist.spec.ts',

@@ -89,7 +89,8 @@ describe('a database start-up error includes the database and the remedy', () =>
 it.each([
   [13, 'PostgreSQL 13: this server needs 14 or newer'],
   [9, 'PostgreSQL 9'],
-])('rejects server version %s as too old', (version, fragment) => {
+  [Number.NaN, 'needs 14 or newer'],
+])('rejects server version %s', (version, fragment) => {
   expect(() => checkServerVersion(version, WHERE)).toThrow(fragment);
   expect(() => checkServerVersion(14, WHERE)).not.toThrow();
 });

@@ -33,9 +33,9 @@ const EMBEDDED_POOL = 10;
 /** The running server needs most of the connections. */
 const SHARED_POOL = 2;
 
-/** @throws DatabaseStartError when the server is older than the oldest supported version. */
+/** @throws DatabaseStartError unless the major version is known and supported. */
 export function checkServerVersion(major: number, where: Where): void {
-  if (major < MIN_MAJOR)
+  if (!(major >= MIN_MAJOR))
     throw new DatabaseStartError(
       `The database ${databaseAddress(where)} is PostgreSQL ${major}: this server needs ${MIN_MAJOR} or newer`,
     );
@@ -282,7 +282,7 @@ async function whileUnreachable<T>(
     }
 }
 
-/** Returns the major version of PostgreSQL, which TypeORM reads when it connects. */
+/** Returns the major version of PostgreSQL, which TypeORM reads when it connects; NaN if unknown. */
 export function serverVersion({ driver }: DataSource): number {
   return Number.parseInt(driver.version ?? '', 10);
 }

@@ -68,7 +68,7 @@ describe('the folders of src', () => {
   });
 });
 
-/** The files that `npm test` runs, except the browser tests and these conventions. */
+/** All specs but the browser, soak and convention tests. */
 const specs = ['src', 'test/api', 'test/system', 'web/src'].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.spec.ts'))
