@@ -33,7 +33,7 @@ async function findingsOf(page: Page): Promise<string[]> {
   // The page's code is loaded when it is first shown.
   await page.locator('h1').first().waitFor({ state: 'attached' });
   // Results of an earlier search are faded until the new ones arrive.
-  await page.waitForFunction(() => document.querySelector('.is-stale') === null);
+  await page.waitForFunction(() => document.querySelector('.is-stale') === null, null, { polling: 100 });
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE);
   const findings = await page.evaluate(async () => {
     const { axe } = window as unknown as { axe: Axe };

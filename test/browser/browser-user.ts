@@ -103,7 +103,10 @@ export class BrowserUser {
       location.hash = hash;
       if (location.hash === before) return;
       await new Promise((done) => window.addEventListener('hashchange', done, { once: true }));
-      for (let frames = 0; frames < 2; frames += 1) await new Promise(requestAnimationFrame);
+      // Chromium sometimes stops drawing a page that it does not show.
+      const drawn = () =>
+        Promise.race([new Promise(requestAnimationFrame), new Promise((done) => setTimeout(done, 1_000))]);
+      for (let frames = 0; frames < 2; frames += 1) await drawn();
     }, path);
   }
 
