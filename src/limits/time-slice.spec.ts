@@ -3,7 +3,7 @@ import { isPauseDue, pauseIfDue } from './time-slice.js';
 
 afterEach(() => void vi.restoreAllMocks());
 
-it('pauses after a slice, also one that began in the future', async () => {
+it('pauses after a slice, even one that began in the future', async () => {
   let now = 1_000_000_000;
   vi.spyOn(performance, 'now').mockImplementation(() => now);
   await pauseIfDue();
