@@ -1,6 +1,6 @@
 // npm run bench -- [--quick] [--only <name>,…] [--attack <name>,…] [--json <file>] [--profile <folder>]
 // Starts its own PostgreSQL server and leaves only the JSON file behind, plus CPU profiles of the services with
-// `--profile`.
+// `--profile`. Figures are printed and written after each benchmark, so an interrupted run keeps the finished ones.
 import { parseArgs } from 'node:util';
 import { measureAdmission } from './admission.js';
 import { measureUnderAttack } from './attack/under-attack.js';
@@ -67,18 +67,28 @@ if (unknown.length > 0)
 const began = performance.now();
 const stage = await Stage.open(values.profile);
 const figures: Figure[] = [];
+const failed: string[] = [];
 try {
   const machine = await describeMachine(await stage.postgresVersion());
   for (const name of only) {
     say(`${name} (${Math.round((performance.now() - began) / 1_000)} s so far)`);
-    figures.push(...((await BENCHMARKS[name]?.(stage, values.quick)) ?? []));
+    try {
+      const measured = (await BENCHMARKS[name]?.(stage, values.quick)) ?? [];
+      say(table(measured, machine));
+      figures.push(...measured);
+    } catch (error) {
+      // The others are still worth an hour of measuring.
+      say(`${name} failed: ${error instanceof Error ? error.stack : String(error)}`);
+      failed.push(name);
+    }
+    await writeJson(values.json, figures, machine, values.quick);
   }
   console.log(table(figures, machine));
-  await writeJson(values.json, figures, machine, values.quick);
 } finally {
   await stage.close();
 }
 if (values.profile !== undefined)
   for (const line of await topOfNewestProfile(values.profile, 20)) console.log(line);
 say(`${Math.round((performance.now() - began) / 1_000)} s`);
-process.exitCode = figures.every(isMet) ? 0 : 1;
+if (failed.length > 0) say(`Failed: ${failed.join(', ')}`);
+process.exitCode = failed.length === 0 && figures.every(isMet) ? 0 : 1;
