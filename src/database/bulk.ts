@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
+import { pauseIfDue } from '../limits/time-slice.js';
 
 /** The values of one column in many rows, passed as a single array parameter. */
 interface ColumnValues {
@@ -55,7 +56,7 @@ export async function updateMany<T extends ObjectLiteral & { id: string }, P ext
   );
 }
 
-/** Characters encoded before the event loop serves others. */
+/** Characters per write to the connection. */
 const CHUNK_CHARACTERS = 256 * 1024;
 
 /**
@@ -70,13 +71,18 @@ export async function copyRows(
 ): Promise<void> {
   if (!queryRunner) throw new Error('copyRows requires a transaction');
   const client = (await queryRunner.connect()) as pg.ClientBase;
-  await pipeline(Readable.from(chunksOf(rows)), client.query(copyFrom(statement)));
+  await pipeline(Readable.from(copiedChunks(rows)), client.query(copyFrom(statement)));
 }
 
-function* chunksOf(rows: Iterable<readonly CopiedValue[]>): Generator<string> {
+/**
+ * Returns rows in the text format of COPY. Yields to the event loop itself: while PostgreSQL reads fast enough, writing
+ * to its connection does not.
+ */
+export async function* copiedChunks(rows: Iterable<readonly CopiedValue[]>): AsyncGenerator<string> {
   let chunk = '';
   for (const row of rows) {
     chunk += `${row.map(copiedText).join('\t')}\n`;
+    await pauseIfDue();
     if (chunk.length < CHUNK_CHARACTERS) continue;
     yield chunk;
     chunk = '';
