@@ -195,14 +195,13 @@ class Scan {
   }
 
   /** Keeps an entry if it belongs on the page after the cursor. */
-  private keep(
-    { type, name, sourceId, updated, dated = NO_DATE, ...entry }: IndexedEntry,
-    rank: number,
-  ): void {
+  private keep(entry: IndexedEntry, rank: number): void {
     const { first } = this;
     const { after, limit, sort } = this.request;
+    const { type, name, sourceId } = entry;
+    const updated = sort === 'dated' ? (entry.dated ?? NO_DATE) : entry.updated;
     const members = type === 'server' ? null : entry.members;
-    const place = { type, name, sourceId, rank, updated: sort === 'dated' ? dated : updated, members };
+    const place = { type, name, sourceId, rank, updated, members };
     if (after && comparePlaces(place, after, sort) <= 0) return;
     const last = first[limit];
     if (last && comparePlaces(place, last, sort) >= 0) return;
@@ -285,9 +284,13 @@ export async function scanNames(
   return { names: names.slice(0, limit), isLast: names.length <= limit };
 }
 
-/** Returns how many items of an ordered list come before a position. */
-function countWhile<Item>(items: readonly Item[], precedes: (item: Item) => boolean): number {
-  let [low, high] = [0, items.length];
+/** Returns how many items of an ordered list come before a position, of which at least `from` do. */
+export function countWhile<Item>(
+  items: readonly Item[],
+  precedes: (item: Item) => boolean,
+  from = 0,
+): number {
+  let [low, high] = [from, items.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
     const item = items[middle];

@@ -72,14 +72,14 @@ export class Matcher {
       const best = this.find(at, word);
       const { length } = word.forms[0].text;
       if (best[SECTIONS.head] === ABSENT && this.isTopic(word)) {
-        if (Math.min(...best) === ABSENT) distance += 1;
+        if (this.isAbsent) distance += 1;
         best[SECTIONS.head] = BEGINS;
       }
       if (word.isMinor) {
-        if (Math.min(...best) === ABSENT) distance += 1;
+        if (this.isAbsent) distance += 1;
         continue;
       }
-      if (Math.min(...best) === ABSENT) {
+      if (this.isAbsent) {
         if (!this.tolerance.isPartial) return NO_MATCH;
         missing += word.weight;
         continue;
@@ -127,7 +127,7 @@ export class Matcher {
     if (this.needsOthers) this.noteKind(entry.kind, at, forms);
     if (this.tolerance.corrects) {
       const [typed] = forms;
-      if (Math.min(...best) === ABSENT) {
+      if (this.isAbsent) {
         findCorrected(entry.text, typed, this.note);
         findSplit(entry.text, word, this.note);
         findSplit(entry.topics, word, this.noteOther);
@@ -136,6 +136,11 @@ export class Matcher {
       this.corrected[at] = this.word;
     }
     return best;
+  }
+
+  private get isAbsent(): boolean {
+    const { best } = this;
+    return best[0] === ABSENT && best[1] === ABSENT && best[2] === ABSENT;
   }
 
   private noteKind(kind: Kind, at: number, forms: Word['forms']): void {

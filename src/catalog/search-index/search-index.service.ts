@@ -10,6 +10,7 @@ import { isPauseDue, pauseIfDue } from '../../limits/time-slice.js';
 import { sourcesOf, type View } from '../../visibility/view.js';
 import type { EntrySearch } from '../entry-search.js';
 import {
+  countWhile,
   type ListedNames,
   type ListPart,
   scanEntries,
@@ -280,23 +281,27 @@ export class SearchIndex implements OnApplicationShutdown {
         const source = this.sources.get(sourceId);
         if (source) source.bytes += bytes;
       };
-      for (let at = 0, next = 0, step = 0; at < this.entries.length || next < changes.length; step += 1) {
-        if (isPauseDue(step)) await pauseIfDue();
-        const entry = this.entries[at];
-        const change = changes[next];
-        const order = entry && change ? compareEntries(entry, change) : entry ? -1 : 1;
-        if (entry && order <= 0) {
-          at += 1;
-          if (isDropped.has(entry.sourceId)) continue;
-          if (order < 0) entries.push(entry);
-          else resize(entry.sourceId, -entry.bytes);
+      const kept = await entriesWithout(this.entries, isDropped);
+      let at = 0;
+      const keepUntil = async (end: number) => {
+        for (; at < end; at += 1) {
+          if (isPauseDue(at)) await pauseIfDue();
+          entries.push(kept[at] as IndexedEntry);
         }
-        if (!change || order < 0) continue;
-        next += 1;
+      };
+      for (const [step, change] of changes.entries()) {
+        if (isPauseDue(step)) await pauseIfDue();
+        await keepUntil(countWhile(kept, (entry) => compareEntries(entry, change) < 0, at));
+        const replaced = kept[at];
+        if (replaced && compareEntries(replaced, change) === 0) {
+          at += 1;
+          resize(replaced.sourceId, -replaced.bytes);
+        }
         if (!isEntry(change)) continue;
         entries.push(change);
         resize(change.sourceId, change.bytes);
       }
+      await keepUntil(kept.length);
       this.entries = entries;
     });
   }
@@ -304,6 +309,19 @@ export class SearchIndex implements OnApplicationShutdown {
 
 function isEntry(change: Change): change is IndexedEntry {
   return 'text' in change;
+}
+
+async function entriesWithout(
+  entries: readonly IndexedEntry[],
+  dropped: ReadonlySet<number>,
+): Promise<readonly IndexedEntry[]> {
+  if (dropped.size === 0) return entries;
+  const kept: IndexedEntry[] = [];
+  for (const [step, entry] of entries.entries()) {
+    if (isPauseDue(step)) await pauseIfDue();
+    if (!dropped.has(entry.sourceId)) kept.push(entry);
+  }
+  return kept;
 }
 
 /** Parses `RegistryState.revisions` into the epoch and the revision of each source. */
