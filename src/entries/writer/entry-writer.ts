@@ -17,6 +17,7 @@ import {
   type VersionName,
 } from '../../documents/entry-types.js';
 import { batches, weighedBatches } from '../../limits/batches.js';
+import { pauseIfDue } from '../../limits/time-slice.js';
 import { isAmong, type RefusedVersion } from '../../entry-store/entry-limits.queries.js';
 import { attachContent, queueContent } from '../../entry-store/entry-content.queries.js';
 import { demoteUpstreamLatest } from '../../entry-store/latest-version.queries.js';
@@ -271,11 +272,16 @@ export class EntryWriter {
       BYTES_PER_STATEMENT,
       weightOf,
     )) {
-      const rows = batch.map(({ stored, incoming }) => {
+      const rowOf = ({ stored, incoming }: (typeof batch)[number]) => {
         const document = incoming.document.toString();
         const summary = summaryOf({ ...incoming, document });
         return { ...versionColumns(incoming, now, stored), document, summary, id: stored.versionId };
-      });
+      };
+      const rows: ReturnType<typeof rowOf>[] = [];
+      for (const each of batch) {
+        await pauseIfDue();
+        rows.push(rowOf(each));
+      }
       await updateMany(manager, EntryVersion, rows);
       for (const { stored } of batch) touched.add(stored.entryId);
     }
