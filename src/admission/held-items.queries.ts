@@ -26,6 +26,8 @@ export interface HeldVersion extends VersionName {
   readonly firstSeenAt: Date;
   readonly reasons: readonly HoldReason[];
   readonly isApproved: boolean;
+  /** Null if it has the claims of the source. */
+  readonly claims: Claims | null;
   readonly isRejectedByPerson: boolean;
   /** The admission webhooks that have been asked about the document. */
   readonly asked: readonly string[];
@@ -57,7 +59,7 @@ export const ASKED = `array(select q.webhook from admission_question q where q.i
 export async function heldVersions(manager: EntityManager, sourceId: number): Promise<HeldVersion[]> {
   const select = (status: string) =>
     `select i.id, i.status, i.type, i.name, i.version, i.digest, i.first_seen_at as "firstSeenAt", i.reasons,
-       i.is_approved as "isApproved", ${ASKED} as asked, i.content_tree as "contentTree",
+       i.is_approved as "isApproved", i.claims, ${ASKED} as asked, i.content_tree as "contentTree",
        exists (select 1 from admission_decision d where d.item_id = i.id and d.decision = 'reject') as "isRejectedByPerson"
      from admission_item i where i.source_id = $1 and i.status = '${status}' and i.change is null`;
   const versions: HeldVersion[] = [];
@@ -102,7 +104,7 @@ export async function updateItems(manager: EntityManager, items: readonly NewIte
     await updateMany(
       manager,
       AdmissionItem,
-      batch.map((item) => ({ id: item.id, ...syncedColumns(item) })),
+      batch.map((item) => ({ id: item.id, claims: item.claims, ...syncedColumns(item) })),
       'differing',
     );
   await queueHeldContent(manager, items.filter(waitsForContent));

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { SYNC_ACTOR } from '../audit/audit-event.js';
+import { equalClaims } from '../claims/claims.js';
 import type { AdmissionConfig } from '../config/config.js';
 import { documentDigest } from '../documents/document-check.js';
 import {
@@ -98,7 +99,7 @@ export class SyncedAdmission {
       incoming.filter((name) => !isStored(name)),
     );
     const sorted = new SortedContent(rules, content.claimsOf);
-    const seenOf = seenWith(storedByKey, items, isKnown);
+    const seenOf = seenWith(storedByKey, items, isKnown, content.mayStay);
     const readsMembers = readsContents(admission) || blocks.some((block) => block.readsDocuments);
     for await (const batch of batches(incoming, VERSIONS_PER_READ)) {
       const seen = batch.map(seenOf);
@@ -179,8 +180,12 @@ class SortedContent {
   add(seen: SeenVersion): void {
     const { version, stored, isServed, items, held } = seen;
     const { verdict, unasked, isRejectedAgain } = verdictOn(seen, this.rules);
+    const claims = this.claimsOf?.(version) ?? null;
+    // An approved document returns when the blocks are lifted, with its own claims.
+    const mayReturn = (item: HeldVersion) =>
+      item.isApproved && (claims === null || item.claims === null || equalClaims(item.claims, claims));
     for (const item of items)
-      if (item.status === 'held' && item !== held && !(item.isApproved && verdict.outcome === 'hold'))
+      if (item.status === 'held' && item !== held && !(mayReturn(item) && verdict.outcome === 'hold'))
         this.changes.deleted.push(item.id);
     if (stored && !isServed && (verdict.outcome === 'hold' || isRejectedAgain))
       this.staying.add(versionMapKey(version));
@@ -227,23 +232,29 @@ class SortedContent {
   }
 }
 
-/** Returns a function that finds the stored and held documents of a version. */
+/**
+ * Returns a function that finds the stored and held documents of a version. A stored document that may not stay counts as
+ * missing.
+ */
 function seenWith(
   storedByKey: ReadonlyMap<string, StoredVersion>,
   items: readonly HeldVersion[],
   isKnown: (name: EntryName) => boolean,
+  mayStay: SyncedContent['mayStay'],
 ): (version: IncomingVersion) => Omit<SeenVersion, 'content'> {
   const itemsByKey = groupedByKey(items);
   return (version) => {
     const key = versionMapKey(version);
-    const stored = storedByKey.get(key);
+    const found = storedByKey.get(key);
+    const isServed = found?.digest.equals(version.digest) === true;
+    const stored = found && (isServed || mayStay(found, version)) ? found : undefined;
     const known = itemsByKey.get(key) ?? [];
     const same = known.find(({ digest }) => digest.equals(version.digest));
     return {
       version,
       isKnownName: isKnown(version),
       stored,
-      isServed: stored?.digest.equals(version.digest) === true,
+      isServed,
       items: known,
       held: same?.status === 'held' ? same : undefined,
       rejected: same?.status === 'rejected' ? same : undefined,

@@ -14,6 +14,11 @@ export interface SyncedContent {
   readonly isGone: (version: VersionName) => boolean;
   /** The claims of an entry; null if it has the claims of the source. */
   readonly claimsOf: ((version: IncomingVersion) => Claims) | null;
+  /**
+   * Whether a stored document may stay while this one is held: only if its entry keeps its claims. Its readers may not
+   * satisfy the new claims, and the readers who do may not have been meant to see it.
+   */
+  readonly mayStay: (stored: StoredVersion, incoming: IncomingVersion) => boolean;
 }
 
 /** The blocks that a decision was based on. */

@@ -244,6 +244,8 @@ export function versionKeyOf(
 /** A stored version without its document. */
 export interface StoredVersion extends VersionName {
   readonly entryId: string;
+  /** The claim set of the entry. */
+  readonly claimSetId: number;
   readonly versionId: string;
   readonly versionKey: string;
   readonly digest: Buffer;

@@ -1,8 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { decide, type Item, itemsFor } from '../support/admission.js';
 import { ACME_DATA, ACME_PLATFORM, CONTOSO_READER, NOBODY, SUPER_ADMIN } from '../support/callers.js';
 import { aWatchedCluster, exported, listed, syncOf, watching } from '../support/cluster-objects.js';
 import { aCluster } from '../support/kubernetes-api.js';
 import { expectRefused } from '../support/matchers.js';
+import { aWebhookSecret, Receiver } from '../support/receiver.js';
 import { demandRevisions } from '../support/revisions.js';
 import { aService } from '../support/service.js';
 import { within } from '../support/within.js';
@@ -219,5 +221,108 @@ describe('claims annotations', () => {
     );
     cluster.put('MCPServer', 'tools/acme', claimed('acme', { org: 'acme' }));
     await sees(ACME_DATA, ['tools/acme@1.0.0']);
+  });
+});
+
+describe('claims annotations of a held server', () => {
+  const scanner = new Receiver().runs();
+  const cluster = aCluster().runs();
+  const service = watching(cluster, aService({ mode: 'full' }))
+    .source('cluster', { kind: 'kubernetes', claims: { org: 'acme' } })
+    .registry('main', { sources: ['cluster'] })
+    .runs();
+  demandRevisions(service);
+  const ACME = { org: 'acme' };
+  const PLATFORM = { org: 'acme', team: 'platform' };
+  const put = (name: string, claims: unknown, description = 'first') =>
+    cluster.put(
+      'MCPServer',
+      `tools/${name}`,
+      exported(name, { 'authz-claims': JSON.stringify(claims), 'registry-description': description }),
+    );
+  const admin = () => service.as(SUPER_ADMIN);
+  const nameOf = (name: string) => `com.toolhive.k8s.tools/${name}`;
+  const descriptionFor = async (who: object, name: string) => {
+    const path = `/registry/main/v0.1/servers/${encodeURIComponent(nameOf(name))}/versions/latest`;
+    const { json } = await service.as({ ...who }).get(path);
+    return (json as { server?: { description: string } }).server?.description;
+  };
+  const isSeen = (who: object, name: string, description: string | undefined) =>
+    within(A_WHILE, async () => expect(await descriptionFor(who, name)).toBe(description));
+  /** Resolves once all earlier changes to the cluster have been written. */
+  let marks = 0;
+  const written = async () => {
+    marks += 1;
+    put('mark', ACME, `mark ${marks}`);
+    await isSeen(ACME_DATA, 'mark', `mark ${marks}`);
+  };
+
+  it('apply when the block that held it is lifted', async () => {
+    put('blocked', ACME);
+    put('opened', PLATFORM);
+    await isSeen(ACME_DATA, 'blocked', 'first');
+    await isSeen(ACME_PLATFORM, 'opened', 'first');
+    const block = { names: ['*/blocked', '*/opened'], reason: 'SEC-12' };
+    expect((await admin().put('/v1/blocks/both', block)).status).toBe(201);
+    await isSeen(ACME_PLATFORM, 'opened', undefined);
+    put('blocked', PLATFORM);
+    put('opened', ACME);
+    await written();
+    expect((await admin().delete('/v1/blocks/both')).status).toBe(204);
+    await isSeen(ACME_PLATFORM, 'blocked', 'first');
+    expect(await descriptionFor(ACME_DATA, 'blocked')).toBeUndefined();
+    await isSeen(ACME_DATA, 'opened', 'first');
+  });
+
+  describe('by a webhook', () => {
+    const outcome = (one: string) => ({ status: 200, body: JSON.stringify({ outcome: one }) });
+    const heldOf = async (name: string): Promise<Item> => {
+      let items: Item[] = [];
+      await within(A_WHILE, async () => {
+        items = await itemsFor(admin(), `?name=${encodeURIComponent(nameOf(name))}`);
+        expect(items).toHaveLength(1);
+      });
+      return items[0] as Item;
+    };
+    const approve = async (name: string) =>
+      expect((await decide(admin(), await heldOf(name), 'approve')).status).toBe(200);
+
+    beforeAll(async () => {
+      scanner.answer = ({ body }) => outcome(body.includes('second') ? 'hold' : 'admit');
+      const secretFile = service.write('secret', aWebhookSecret());
+      const webhooks = [{ name: 'scan', url: scanner.url, secretFile, on: ['sync'] }];
+      await service.reload((edited) => edited.configuration({ admission: { webhooks } }));
+    });
+
+    it('let the earlier document stay only if they are unchanged', async () => {
+      for (const name of ['steady', 'narrowed', 'widened']) put(name, name === 'widened' ? PLATFORM : ACME);
+      for (const name of ['steady', 'narrowed', 'widened']) await isSeen(ACME_PLATFORM, name, 'first');
+      put('steady', ACME, 'second');
+      put('narrowed', PLATFORM, 'second');
+      put('widened', ACME, 'second');
+      for (const name of ['steady', 'narrowed', 'widened']) await heldOf(name);
+      expect(await descriptionFor(ACME_DATA, 'steady')).toBe('first');
+      for (const who of [ACME_DATA, ACME_PLATFORM])
+        for (const name of ['narrowed', 'widened'])
+          expect(await descriptionFor(who, name), name).toBeUndefined();
+      for (const name of ['steady', 'narrowed', 'widened']) await approve(name);
+      for (const [name, seen] of [
+        ['steady', 'second'],
+        ['narrowed', undefined],
+        ['widened', 'second'],
+      ] as const)
+        expect(await descriptionFor(ACME_DATA, name), name).toBe(seen);
+      expect(await descriptionFor(ACME_PLATFORM, 'narrowed')).toBe('second');
+    });
+
+    it('may change while it is held', async () => {
+      put('new', ACME, 'second');
+      await heldOf('new');
+      put('new', PLATFORM, 'second');
+      await written();
+      await approve('new');
+      expect(await descriptionFor(ACME_PLATFORM, 'new')).toBe('second');
+      expect(await descriptionFor(ACME_DATA, 'new')).toBeUndefined();
+    });
   });
 });

@@ -106,10 +106,11 @@ export class EntryWriter {
   ): Promise<Written> {
     const { fitting, refused } = await fittingVersions(manager, sourceId, incoming, null, this.limits);
     const stored = await allVersions(manager, sourceId);
-    const content = { sourceId, incoming: fitting, stored, isGone: () => true, claimsOf: null };
+    const mayStay = hasClaimSet(claimSetId);
+    const content = { sourceId, incoming: fitting, stored, isGone: () => true, claimsOf: null, mayStay };
     const { split, diff: all } = await this.admit(manager, content, stored);
     const isKept = keepsUntilAdmitted ? heldEntirely(fitting, split) : () => false;
-    const gone = all.gone.filter((version) => !isKept(version));
+    const gone = all.gone.filter((version) => !(mayStay(version) && isKept(version)));
     const diff = { ...all, gone, unchanged: all.unchanged + all.gone.length - gone.length };
     await this.write(manager, sourceId, () => claimSetId, diff, split.contents);
     return writtenOf(diff, split, refused);
@@ -131,7 +132,8 @@ export class EntryWriter {
     const isLeaving = isAmong(leaving);
     const stored = await versionsAmong(manager, sourceId, [...fitting, ...leaving]);
     const kept = stored.filter((version) => !isLeaving(version));
-    const content = { sourceId, incoming: fitting, stored: kept, isGone: isLeaving, claimsOf: null };
+    const mayStay = hasClaimSet(claimSetId);
+    const content = { sourceId, incoming: fitting, stored: kept, isGone: isLeaving, claimsOf: null, mayStay };
     const { split, diff: changes } = await this.admit(manager, content, kept);
     const diff = { ...changes, gone: [...changes.gone, ...stored.filter(isLeaving)] };
     const latest = fitting.filter(({ isUpstreamLatest }) => isUpstreamLatest);
@@ -168,21 +170,20 @@ export class EntryWriter {
       if (!claims) throw new Error(`The claims of ${version.name} are unknown`);
       return claims;
     };
+    const claimSets = await this.claimSets.findOrCreateAll(manager, fitting.map(claimsOf));
+    const ofVersion = new Map(
+      fitting.map((version, index) => [versionMapKey(version), claimSets[index]?.id ?? 0]),
+    );
+    const claimSetOf: ClaimSetOf = (version) => ofVersion.get(versionMapKey(version)) ?? 0;
+    const mayStay = (version: StoredVersion, next: IncomingVersion) =>
+      version.claimSetId === claimSetOf(next);
     const { split, diff } = await this.admit(
       manager,
-      { sourceId, incoming: fitting, stored, isGone, claimsOf },
+      { sourceId, incoming: fitting, stored, isGone, claimsOf, mayStay },
       stored,
     );
-    const versions = split.admitted;
-    const labeled = versions.map((version) => ({ version, claims: claimsOf(version) }));
-    const claimSets = await this.claimSets.findOrCreateAll(
-      manager,
-      labeled.map(({ claims }) => claims),
-    );
-    const ofVersion = new Map(versions.map((version, index) => [version, claimSets[index]?.id ?? 0]));
-    const claimSetOf: ClaimSetOf = (version) => ofVersion.get(version) ?? 0;
     await this.write(manager, sourceId, claimSetOf, diff, split.contents);
-    const relabeled = await this.relabel(manager, sourceId, claimSetOf, versions);
+    const relabeled = await this.relabel(manager, sourceId, claimSetOf, split.admitted);
     // Counts an entry once if both its version and its claims changed.
     for (const { stored: version } of [...diff.changed, ...diff.moved]) relabeled.delete(version.entryId);
     const written = writtenOf(diff, split, refused);
@@ -397,6 +398,11 @@ export class EntryWriter {
     if (relabeled.size > 0) await noteChanged(manager, sourceId, []);
     return relabeled;
   }
+}
+
+/** Returns a filter for the stored versions of entries with this claim set. Others are hidden: see `inheritClaims`. */
+function hasClaimSet(claimSetId: number): (version: StoredVersion) => boolean {
+  return (version) => version.claimSetId === claimSetId;
 }
 
 /**

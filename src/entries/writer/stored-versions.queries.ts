@@ -7,8 +7,8 @@ import type { StoredVersion } from '../../entry-store/entry.entity.js';
 
 /** The columns of a `StoredVersion`. Times are numbers, which parse faster than dates and compare exactly. */
 const STORED_VERSION = `
-  e.id as "entryId", v.id as "versionId", e.type, e.name, v.version, v.version_key as "versionKey", v.digest, v.status,
-  v.status_message as "statusMessage",
+  e.id as "entryId", e.claim_set_id as "claimSetId", v.id as "versionId", e.type, e.name, v.version,
+  v.version_key as "versionKey", v.digest, v.status, v.status_message as "statusMessage",
   (extract(epoch from v.status_changed_at) * 1000)::float8 as "statusChangedAt",
   (extract(epoch from v.published_at) * 1000)::float8 as "publishedAt"`;
 
