@@ -101,7 +101,10 @@ const REMEMBERED = '2 hours';
  * How long removed plugins and skills are remembered, so that clients disable their copies (reference/client-config).
  */
 const WITHDRAWN = '1 year';
-/** The kinds of sources whose current claims apply to their entries, including removed ones. */
+/**
+ * The kinds of sources whose current claims apply to their entries, including removed ones. Entries with other claims are
+ * hidden (see `inheritClaims`), and stay hidden when they are removed.
+ */
 const INHERITING = Object.entries(KINDS).flatMap(([kind, { inheritsClaims }]) =>
   inheritsClaims ? [kind] : [],
 );
@@ -152,11 +155,11 @@ export async function deleteEmptyEntries(
        returning e.id, e.source_id, e.type, e.name, e.claim_set_id
      ), numbered as (
        update source s set revision = s.revision + 1 where s.id in (select source_id from deleted)
-       returning s.id, s.revision, s.kind
+       returning s.id, s.revision, s.kind, s.claim_set_id
      ), noted as (
        insert into removed_entry (source_id, type, name, revision, claims)
        select d.source_id, d.type, d.name, n.revision,
-         case when d.type <> 'server' and n.kind <> all($2::text[]) then c.claims end
+         case when d.type <> 'server' and (n.kind <> all($2::text[]) or d.claim_set_id <> n.claim_set_id) then c.claims end
        from deleted d join numbered n on n.id = d.source_id join claim_set c on c.id = d.claim_set_id
        on conflict (source_id, type, name) do update
          set revision = excluded.revision, removed_at = now(), claims = excluded.claims

@@ -41,7 +41,17 @@ export async function inheritClaims(
   stores: Stores,
 ): Promise<void> {
   if (!KINDS[source.kind].inheritsClaims) return;
-  await setInheritedClaims(manager, source.id, await inheritedClaimSet(manager, source, stores));
+  const claimSetId = await inheritedClaimSet(manager, source, stores);
+  await setInheritedClaims(manager, source.id, claimSetId);
+  if (claimSetId !== source.claimSetId) await hideRemoved(manager, source.id);
+}
+
+/** Hides the names of entries that were removed while the source had other claims. */
+async function hideRemoved(manager: EntityManager, sourceId: number): Promise<void> {
+  await manager.query(
+    `update removed_entry set claims = '{}' where source_id = $1 and type <> 'server' and claims is null`,
+    [sourceId],
+  );
 }
 
 /**

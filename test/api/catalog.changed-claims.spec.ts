@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { SUPER_ADMIN } from '../support/callers.js';
-import { aServer, type Document } from '../support/documents.js';
+import { aServer, aSkill, type Document } from '../support/documents.js';
 import type { Sender } from '../support/http.js';
 import { cursorIn, versionsIn } from '../support/matchers.js';
 import { aName, consumerAt, entryAt, listAt, publish } from '../support/publishing.js';
@@ -185,5 +185,56 @@ describe('an api source that mirrors a registry with claims', () => {
     await ago(5 * 60 * 60_000);
     expect((await mirror.synced('main')).counts).toMatchObject({ removed: 1, entries: 1 });
     expect(await listed()).toEqual([`${opened}@1.0.0`]);
+  });
+});
+
+describe('a source whose filter and claims change together', () => {
+  const changed = (description: string) => aServer('io.acme/changed', '1.0.0', { description });
+  const moving = aService({ mode: 'full' })
+    .source('moving', {
+      claims: RED,
+      admission: { changed: 'hold' },
+      servers: [aServer('io.acme/same'), changed('For red')],
+      skills: [aSkill('io.acme/early'), aSkill('io.acme/late')],
+    })
+    .registry('main', { sources: ['moving'], marketplace: { name: 'acme', owner: 'Acme' } })
+    .runs();
+  const servers = async (sender: Sender) =>
+    ((await sender.get(listAt('server'))).json as { servers: { server: Document }[] }).servers.map(
+      ({ server }) => server['description'],
+    );
+  const disabled = async (sender: Sender) => {
+    const path = '/registry/main/x/client-config?client=claude-code&form=managed';
+    return Object.keys(((await sender.get(path)).json as { enabledPlugins: object }).enabledPlugins);
+  };
+  const rewrite = async (...skills: Document[]) => {
+    await moving.rewrite('moving', { servers: [aServer('io.acme/same'), changed('For red')], skills });
+    await moving.synced('moving');
+  };
+
+  it('shows neither earlier documents nor the names of removed plugins to readers of the new claims', async () => {
+    await rewrite(aSkill('io.acme/late'));
+    expect(await disabled(moving.as(RED))).toEqual(['io-acme-early@acme']);
+    await moving.reload((edited) =>
+      edited.source('moving', {
+        claims: BLUE,
+        admission: { changed: 'hold' },
+        filter: { names: { include: ['io.acme/*'] } },
+        servers: [aServer('io.acme/same'), changed('For blue')],
+        skills: [aSkill('io.acme/last')],
+      }),
+    );
+    await moving.synced('moving');
+    expect(await servers(moving.as(RED))).toEqual([]);
+    expect(await servers(moving.as(BLUE))).toEqual(['For blue', 'The server io.acme/same']);
+    expect(await disabled(moving.as(BLUE))).toEqual([]);
+    expect(await disabled(moving.as(RED))).toEqual([]);
+    expect(await disabled(moving.as(SUPER_ADMIN))).toEqual(['io-acme-early@acme', 'io-acme-late@acme']);
+  });
+
+  it('then holds changed documents and shows removed names as before', async () => {
+    await rewrite();
+    expect(await servers(moving.as(BLUE))).toEqual(['For blue', 'The server io.acme/same']);
+    expect(await disabled(moving.as(BLUE))).toEqual(['io-acme-last@acme']);
   });
 });
