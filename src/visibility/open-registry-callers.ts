@@ -39,10 +39,17 @@ export class OpenRegistryCallers extends CallersWithoutToken {
 
   async find(request: Request): Promise<Caller | null> {
     if (!this.authenticator.readsTokens) return null;
-    const admitted = this.admitted.get(request);
-    if (admitted) return admitted;
+    if (request.registryKey) return this.withKey(request, request.registryKey);
     const state = await this.lookup.find(String(request.params['registry']));
     return state?.anonymousClaims ? this.callerOf(state, state.anonymousClaims) : null;
+  }
+
+  // A long response identifies its caller again: the key may have expired, or may have been withdrawn.
+  private async withKey(request: Request, key: NonNullable<Request['registryKey']>): Promise<Caller | null> {
+    if (!this.admitted.has(request)) await this.admit(request, key);
+    const caller = this.admitted.get(request) ?? null;
+    this.admitted.delete(request);
+    return caller;
   }
 
   /** Returns the registry that was read to identify this caller; undefined for a caller with a token. */

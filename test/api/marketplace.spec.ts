@@ -24,6 +24,8 @@ const folder = aFolder();
 const git = new GitClient(folder);
 const key = aKey();
 folder.write('key', key);
+const slowKey = aKey();
+folder.write('slow-key', slowKey);
 
 const MARKETPLACE = { name: 'acme', owner: 'Acme' };
 const ACME = { org: 'acme' };
@@ -83,6 +85,10 @@ const service = aService({ mode: 'full' })
     claims: ACME,
     marketplace: MARKETPLACE,
     keys: [{ name: 'ci', secretFile: folder.file('key'), claims: ACME }],
+  })
+  .registry('keyed', {
+    sources: ['slow'],
+    keys: [{ name: 'slow', secretFile: folder.file('slow-key'), claims: { ...ACME, team: 'slow' } }],
   })
   .registry('open', {
     sources: ['acme'],
@@ -669,6 +675,12 @@ describe('clients that read slowly', () => {
     });
   }
 
+  const ending = (answer: IncomingMessage | undefined) =>
+    new Promise((resolve) => {
+      answer?.on('end', () => resolve('complete')).on('error', () => resolve('cut off'));
+      answer?.resume();
+    });
+
   it('delay only themselves, and get 429 for more than 32 requests', async () => {
     const large = randomBytes(24 * 1_024 * 1_024);
     await storeContent(service, 'plugin', 'io.acme/slow', '1.0.0', { 'large.bin': large });
@@ -682,16 +694,28 @@ describe('clients that read slowly', () => {
 
   it('are cut off once their access is withdrawn', async () => {
     const [first, second] = answers;
-    const ending = (answer: IncomingMessage | undefined) =>
-      new Promise((resolve) => {
-        answer?.on('end', () => resolve('complete')).on('error', () => resolve('cut off'));
-        answer?.resume();
-      });
     expect(await ending(first)).toBe('complete');
     clock.passes(1_100);
     await gate(PLATFORM);
     expect(await ending(second)).toBe('cut off');
     await gate(ACME);
+  });
+
+  it('are cut off once their key is withdrawn', async () => {
+    const url = `${service.origin}/registry/keyed/k/${slowKey}/x/content/plugin/io.acme/slow/1.0.0.zip`;
+    const slowly = () =>
+      new Promise<IncomingMessage>((resolve, reject) => {
+        const client = request(url, { agent: false }, resolve);
+        clients.push(client.on('error', reject));
+        client.end();
+      });
+    const [first, second, third] = await Promise.all([slowly(), slowly(), slowly()]);
+    expect([first, second, third].map(({ statusCode }) => statusCode)).toEqual([200, 200, 200]);
+    expect(await ending(first)).toBe('complete');
+    clock.passes(1_100);
+    expect(await ending(second)).toBe('complete');
+    await service.reload((declared) => declared.registry('keyed', { sources: ['slow'] }));
+    expect(await ending(third)).toBe('cut off');
   });
 });
 
