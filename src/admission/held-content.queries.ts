@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { type Caller, personKey } from '../auth/caller.js';
+import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { jsonMember } from '../database/sql-expressions.js';
 import type { EntryType } from '../documents/entry-types.js';
@@ -23,11 +24,15 @@ export interface HeldPublication {
 
 @Injectable()
 export class HeldPublications {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly policy: AccessPolicy,
+  ) {}
 
   /**
    * Returns a held version that the caller published, even if its content has not arrived. Nobody else may upload its
-   * content: a reviewer must not decide on their own files.
+   * content: a reviewer must not decide on their own files. Null if its entry now has claims that the caller does not
+   * satisfy, because refusing the upload would reveal them.
    */
   async publishedBy(
     caller: Caller,
@@ -51,7 +56,7 @@ export class HeldPublications {
       })
       .andWhere(`(item.contentTree is not null or item.reasons @> '[{"policy": "content"}]')`)
       .getRawOne<HeldPublication>();
-    return held ?? null;
+    return held && this.policy.mayManage(caller, held.claims) ? held : null;
   }
 }
 

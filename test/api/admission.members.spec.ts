@@ -467,6 +467,21 @@ describe('a review rule with contains', () => {
     expect(await placesOf(name)).toEqual(EVERYWHERE);
   });
 
+  it('does not reveal new claims of the entry to a publisher who uploads content', async () => {
+    const name = aPlugin('com.reviewed');
+    expect((await publish(name)).status).toBe(202);
+    expect((await upload(name, plain())).status).toBe(204);
+    await appear(name);
+    expect((await publish(name, '2.0.0')).status).toBe(202);
+    const claims = { ...ACME, team: 'secret' };
+    const change = await as(ADMIN).put(entryAt('plugin', name, '/claims'), { claims });
+    expect(change.status).toBe(202);
+    const reviewer = { ...REVIEWER, team: ['review', 'secret'] };
+    expect((await decide(as(reviewer), change.json as Item, 'approve')).status).toBe(200);
+    expectRefused(await upload(name, plain(), WRITER, '2.0.0'), 404, 'entry_not_found');
+    expect((await upload(name, plain(), { ...WRITER, team: 'secret' }, '2.0.0')).status).toBe(204);
+  });
+
   it('reviews servers, which have no content, by rules without contains', async () => {
     const body = (name: string) => ({
       server: { ...aSkill(name), namespace: undefined, name },
