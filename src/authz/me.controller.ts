@@ -3,6 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { Authenticator } from '../auth/auth.guard.js';
 import { type Caller, CurrentCaller } from '../auth/caller.js';
 import { Route } from '../auth/route.js';
+import { JsonText } from '../http/json-answers.js';
 import { AccessPolicy } from './access-policy.js';
 import { MeAnswer, MeQuery } from './me.dto.js';
 
@@ -22,13 +23,14 @@ export class MeController {
     answer: { type: MeAnswer },
     errors: ['anonymous_mode', 'invalid_parameter'],
   })
-  me(@CurrentCaller() caller: Caller, @Query() { claims }: MeQuery): MeAnswer {
+  me(@CurrentCaller() caller: Caller, @Query() { claims }: MeQuery): JsonText {
     if (!caller.identified) throw this.authenticator.unidentified();
-    return {
+    const answer: MeAnswer = {
       subject: caller.subject ?? '',
       ...(caller.name === undefined ? {} : { name: caller.name }),
       roles: [...this.policy.rolesOf(caller)],
       ...(claims === 'true' ? { claims: caller.claims } : {}),
     };
+    return new JsonText(JSON.stringify(answer));
   }
 }

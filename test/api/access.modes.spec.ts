@@ -144,6 +144,14 @@ describe('the same catalog in each auth mode', () => {
     });
   });
 
+  it('full: caches keep the response about one caller from others', async () => {
+    const { headers } = await services.full.as(ACME_ADMIN).get('/v1/me');
+    expect(headers).toMatchObject({ 'cache-control': 'private, no-cache', vary: 'Authorization, Origin' });
+    const known = { 'If-None-Match': String(headers.etag) };
+    expect((await services.full.as(ACME_ADMIN).get('/v1/me', known)).status).toBe(304);
+    expect((await services.full.as(CONTOSO_READER).get('/v1/me', known)).status).toBe(200);
+  });
+
   it('auth-only: all callers get the same bytes, regardless of claims', async () => {
     const replies = await Promise.all(
       [NOBODY, SUPER_ADMIN, ACME_DATA].map((caller) => services['auth-only'].as(caller).get(LIST)),
