@@ -12,7 +12,7 @@ import { pauseIfDue } from '../limits/time-slice.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Source } from '../sources/source.entity.js';
 import { isStorable } from '../validation/storable-text.js';
-import type { ItemStatus } from './admission.entity.js';
+import { AdmissionItem, type ItemStatus } from './admission.entity.js';
 import type { ItemChange } from './publication.js';
 import { approvalsOf, isReviewer, type ReviewRule } from './review-rules.js';
 import type { HoldReason } from './hold-reason.js';
@@ -109,7 +109,10 @@ export class SeenItems {
   ): Promise<SeenItem> {
     const found = UUID.test(id) ? await this.matching(caller, `i.id = $id`, { id }, 1, manager) : undefined;
     const [item] = found?.items ?? [];
-    if (!item) throw new ApiError('item_not_found');
+    if (!item) {
+      const refusedClaims = found && (await sourceClaimsOf(manager, id));
+      throw new ApiError('item_not_found', undefined, undefined, { refusedClaims });
+    }
     return item;
   }
 
@@ -249,6 +252,16 @@ cross join lateral (
     and case when rule.position is null then i.source_id = any($managed::int[])
       else rule.position = any($own::int[]) end as is
 ) decidable`;
+
+/** Returns the claims of the source of an item; undefined if there is no such item. */
+async function sourceClaimsOf(manager: EntityManager, id: string): Promise<Claims | undefined> {
+  const item = await manager.findOne(AdmissionItem, {
+    select: { id: true, source: { id: true, claimSet: { id: true, claims: true } } },
+    where: { id },
+    relations: { source: { claimSet: true } },
+  });
+  return item?.source.claims;
+}
 
 /** Converts a glob to a LIKE pattern for lower-case names. */
 export function globPattern(glob: string): string {

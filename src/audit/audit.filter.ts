@@ -136,6 +136,7 @@ const MAY_BE_HIDDEN: ReadonlySet<ErrorCode> = new Set([
   'source_not_found',
   'registry_not_found',
   'entry_not_found',
+  'item_not_found',
 ]);
 
 const MANAGERS = {

@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { decide, type Item, itemsFor, served } from '../support/admission.js';
-import { auditOf } from '../support/audit.js';
+import { auditOf, eventsOf } from '../support/audit.js';
 import { ACME_ADMIN, CONTOSO_ADMIN, SUPER_ADMIN } from '../support/callers.js';
 import { aServer, type Document } from '../support/documents.js';
 import type { Reply, Sender } from '../support/http.js';
@@ -96,6 +97,22 @@ describe('managed.review', () => {
         expectRefused(await decide(as(claims), item, decision), 404, 'item_not_found');
     }
     expectRefused(await as(REVIEWER).get('/v1/admission/nothing'), 404, 'item_not_found');
+  });
+
+  it('records attempts to read or decide a hidden item, for the managers of its source', async () => {
+    const item = await held('1.0.0');
+    const missing = await as(OUTSIDE).get(`/v1/admission/${randomUUID()}`);
+    for (const [reply, action] of [
+      [await as(OUTSIDE).get(`/v1/admission/${item.id}`), 'admission.read'],
+      [await decide(as(OUTSIDE), item, 'approve'), 'admission.approve'],
+    ] as const) {
+      expectRefused(reply, 404, 'item_not_found');
+      expect(await eventsOf(as(ACME_ADMIN), reply)).toMatchObject([
+        { action, outcome: 'refused', code: 'item_not_found', actor: { subject: 'olga' } },
+      ]);
+    }
+    const recorded = (await auditOf(as(SUPER_ADMIN))).map(({ requestId }) => requestId);
+    expect(recorded).not.toContain(missing.headers['x-request-id']);
   });
 
   it('can be filtered, also by what the caller can decide; unknown values are refused', async () => {
