@@ -35,7 +35,8 @@ import { POLICIES } from './hold-reason.js';
 
 const MAX_NAME = 300;
 const MAX_COMMENT = 2_000;
-const MAX_GLOBS = 200;
+/** Maximum values per list of a block. */
+const MAX_VALUES = 200;
 
 /** Query parameters (reference/admission). Unknown and empty ones are ignored. */
 export class AdmissionListParameters {
@@ -119,11 +120,16 @@ export class BlockedPackageBody {
 /** Which versions a block keeps out of every source: the members are ANDed, the values of one member ORed. */
 @ValidateClass<BlockBody>(namesSomething)
 export class BlockBody {
-  @IsOptional() @IsArray() @ArrayNotEmpty() @ArrayMaxSize(MAX_GLOBS) @IsGlob({ each: true }) names?: string[];
   @IsOptional()
   @IsArray()
   @ArrayNotEmpty()
-  @ArrayMaxSize(1_000)
+  @ArrayMaxSize(MAX_VALUES)
+  @IsGlob({ each: true })
+  names?: string[];
+  @IsOptional()
+  @IsArray()
+  @ArrayNotEmpty()
+  @ArrayMaxSize(MAX_VALUES)
   @IsIn(ENTRY_TYPE_NAMES, { each: true })
   @ArrayUnique()
   types?: EntryType[];
@@ -132,7 +138,7 @@ export class BlockBody {
   @IsOptional()
   @IsArray()
   @ArrayNotEmpty()
-  @ArrayMaxSize(100)
+  @ArrayMaxSize(MAX_VALUES)
   @ValidateNested({ each: true })
   @Type(() => BlockedPackageBody)
   packages?: BlockedPackageBody[];
@@ -140,13 +146,13 @@ export class BlockBody {
   @IsOptional()
   @IsArray()
   @ArrayNotEmpty()
-  @ArrayMaxSize(MAX_GLOBS)
+  @ArrayMaxSize(MAX_VALUES)
   @IsGlob({ each: true })
   remotes?: string[];
   @IsOptional()
   @IsArray()
   @ArrayNotEmpty()
-  @ArrayMaxSize(200)
+  @ArrayMaxSize(MAX_VALUES)
   @Matches(SHA_256, { ...IS_DIGEST, each: true })
   digests?: string[];
   @IsText() @MaxLength(MAX_REASON) reason: string;
