@@ -219,7 +219,7 @@ function contentEvent(
 /**
  * A version under review was approved without content, so a reviewer who did not publish it must provide the content.
  *
- * @throws ApiError 403 `not_reviewer`, `own_publication`.
+ * @throws ApiError 403 `own_publication` for the publisher, `not_reviewer` for others who are not reviewers.
  */
 function checkReview(
   caller: Caller,
@@ -229,10 +229,10 @@ function checkReview(
 ): void {
   const rule = reviewRuleOf(rules, name, contentsOf(type, members));
   if (!rule) return;
-  if (!isReviewer(caller, rule)) throw new ApiError('not_reviewer');
   const { subject = null, issuer = null } = version?.publishedBy ?? {};
   const publisher = personKey({ identified: true, issuer, subject });
   if (publisher && personKey(caller)?.equals(publisher)) throw new ApiError('own_publication');
+  if (!isReviewer(caller, rule)) throw new ApiError('not_reviewer');
 }
 
 function checkMediaType(request: Request): void {

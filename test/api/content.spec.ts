@@ -205,7 +205,9 @@ describe('the content of a version', () => {
     const reviewer = service.as({ sub: 'reviewer', role: 'writer', org: 'acme', team: 'review' });
     const item = (await reviewer.get(`/v1/admission/${admission.id}`)).json as { digest: string };
     await reviewer.post(`/v1/admission/${admission.id}/approve`, { digest: item.digest });
-    expectRefused(await upload(writer('blue'), name, archiveOf(name)), 403, 'not_reviewer');
+    expectRefused(await upload(writer('blue'), name, archiveOf(name)), 403, 'own_publication');
+    const colleague = service.as({ sub: 'colleague', role: 'writer', org: 'acme', team: 'blue' });
+    expectRefused(await upload(colleague, name, archiveOf(name)), 403, 'not_reviewer');
     expect((await upload(reviewer, name, archiveOf(name))).status).toBe(204);
   });
 
