@@ -12,6 +12,7 @@ import {
   type Node,
   type Pair,
   parseDocument,
+  type Tags,
   YAMLError,
 } from 'yaml';
 import { ConfigurationError, type Path, type Problem } from '../validation/value-checks.js';
@@ -70,9 +71,14 @@ export function parseYaml(text: string, name: string): YamlTree {
  * recursive aliases and exponential alias expansion ("billion laughs").
  *
  * @param name File name for problem messages.
+ * @param options.numbers `as text` keeps numbers as written: the version 1.10 is not 1.1.
  * @throws ConfigurationError with every syntax error and its line and column.
  */
-export function parseYamlValue(text: string, name: string): YamlTree {
+export function parseYamlValue(
+  text: string,
+  name: string,
+  { numbers = 'parsed' }: { numbers?: 'parsed' | 'as text' } = {},
+): YamlTree {
   const counter = new LineCounter();
   const refuse = (message: string, offset?: number) =>
     new ConfigurationError([problemAt(name, counter, message, offset)]);
@@ -82,6 +88,7 @@ export function parseYamlValue(text: string, name: string): YamlTree {
     const document = parseDocument(text, {
       version: '1.2',
       schema: 'core',
+      ...(numbers === 'as text' ? { customTags: withoutNumbers } : {}),
       lineCounter: counter,
       prettyErrors: false,
     });
@@ -99,6 +106,10 @@ export function parseYamlValue(text: string, name: string): YamlTree {
     if (error instanceof Refusal) throw refuse(error.message, error.offset);
     throw error;
   }
+}
+
+function withoutNumbers(tags: Tags): Tags {
+  return tags.filter((tag) => typeof tag === 'string' || !/:(?:int|float)$/.test(tag.tag));
 }
 
 class Refusal extends Error {

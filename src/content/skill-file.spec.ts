@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { skillFileProblems } from './skill-file.js';
+import { skillFileProblems, skillFrontmatter } from './skill-file.js';
 
 const DOCUMENT = { name: 'greet', description: 'Greets' };
 const HEAD = 'name: greet\ndescription: Greets\n';
@@ -44,4 +44,9 @@ it.each([
 it('accepts a quoted description with a colon', () => {
   const document = { name: 'greet', description: 'Use it when: greeting' };
   expect(skillFileProblems(aFile('name: greet\ndescription: "Use it when: greeting"'), document)).toEqual([]);
+});
+
+it('keeps numbers as written', () => {
+  const { frontmatter } = skillFrontmatter(aFile('metadata:\n  version: 1.10\n  draft: true'));
+  expect(frontmatter).toEqual({ metadata: { version: '1.10', draft: true } });
 });

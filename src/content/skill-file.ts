@@ -26,7 +26,7 @@ export function skillFrontmatter(
     return { problem: `${SKILL_FILE}: its frontmatter has more than ${MAX_FRONTMATTER} characters` };
   try {
     // The added line break replaces the opening ---, so that line numbers match the file.
-    const { tree } = parseYamlValue(`\n${frontmatter}`, SKILL_FILE);
+    const { tree } = parseYamlValue(`\n${frontmatter}`, SKILL_FILE, { numbers: 'as text' });
     return isObject(tree)
       ? { frontmatter: tree }
       : { problem: `${SKILL_FILE}: its frontmatter is not a YAML map` };

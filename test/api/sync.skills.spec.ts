@@ -23,7 +23,7 @@ describe('a repository with skills', () => {
         'README.md': 'x',
         'skills/pdf/SKILL.md': skill(
           'PDF Tools',
-          'license: MIT\nmetadata:\n  version: "1.5"\n  tags: [pdf]\n',
+          'license: MIT\nmetadata:\n  version: 1.50\n  tags: [pdf]\n',
         ),
         'skills/pdf/scripts/run.sh': 'run',
         'skills/pdf/link.sh': { mode: '120000', target: 'scripts/run.sh' },
@@ -54,7 +54,7 @@ describe('a repository with skills', () => {
     expect(Object.keys(entries).sort()).toEqual(['case', 'large', 'long', 'outside', 'pdf-tools', 'plain']);
     const { 'pdf-tools': pdf, long, plain } = entries;
     expect(pdf?.document).toEqual({
-      ...{ namespace: 'io.github.acme', name: 'pdf-tools', description: 'Skill PDF Tools', version: '1.5' },
+      ...{ namespace: 'io.github.acme', name: 'pdf-tools', description: 'Skill PDF Tools', version: '1.50' },
       ...{ license: 'MIT', tags: ['pdf'] },
       packages: [
         {

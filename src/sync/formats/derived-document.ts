@@ -80,7 +80,7 @@ export function derivedDocument({
 export function derivedVersion(statedBy: readonly unknown[], id: string | undefined): string | undefined {
   for (const one of statedBy) {
     const version = member(one, 'version');
-    // YAML reads 1.5 as a number.
+    // Some manifests state a number.
     if (typeof version === 'number') return String(version);
     if (typeof version === 'string' && version.trim() !== '') return version.trim();
   }
