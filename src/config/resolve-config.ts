@@ -15,12 +15,7 @@ import {
 import type { Unchecked } from '../validation/class-validation.js';
 import { parseHost, parseHostAndPort } from '../validation/urls.js';
 import { below, type Issue, issue, parseDuration, parseSize, type Path } from '../validation/value-checks.js';
-import {
-  type AuthSettings,
-  claimRuleOf,
-  groupsLocationOf,
-  type ProviderSettings,
-} from './auth-settings.dto.js';
+import { claimRuleOf, groupsLocationOf, type ProviderSettings } from './auth-settings.dto.js';
 import type {
   ConfigFile,
   ContentSettings,
@@ -33,6 +28,7 @@ import { parseDatabaseUrl, TLS_FILES } from './database-settings.js';
 import { plain } from '../json/plain.js';
 import { isKey, keyDigest, type RegistryKey } from './registry-keys.js';
 import { REGISTRY_SETTINGS, type RegistryKeySettings } from './registry-settings.dto.js';
+import { belowRootRegistry } from './root-registry.js';
 import { webOf } from './web-config.js';
 import { parseSecrets } from './webhook-settings.dto.js';
 
@@ -51,7 +47,7 @@ export function resolveConfig({ adminFileRoot, ...file }: ConfigFile, files: Fil
   const { notice } = shutdown;
   return plain({
     ...rest,
-    auth: authOf(file.auth, files),
+    auth: authOf(file, files),
     sources: file.sources.map((source) => resolveSource(source.name, source, files.directory)),
     registries: file.registries.map((registry) => registryOf(registry, files)),
     database: database && databaseOf(database, files),
@@ -89,9 +85,14 @@ function adminFileRootsOf(
   }));
 }
 
-function authOf({ oauth, ...auth }: AuthSettings, files: Files) {
+function authOf(
+  { auth: { oauth, ...auth }, rootRegistry }: Pick<ConfigFile, 'auth' | 'rootRegistry'>,
+  files: Files,
+) {
   const providers = oauth?.providers.map((provider) => providerOf(provider, files)) ?? [];
-  return { ...auth, oauth: oauth && { ...oauth, providers } };
+  // Requests at the root are compared by their path below the registry.
+  const publicPaths = oauth?.publicPaths.map((path) => belowRootRegistry(path, rootRegistry)) ?? [];
+  return { ...auth, oauth: oauth && { ...oauth, providers, publicPaths } };
 }
 
 function providerOf(provider: ProviderSettings, files: Files) {

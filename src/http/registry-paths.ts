@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { belowRootRegistry } from '../config/root-registry.js';
 import { pathWithoutKeys } from '../validation/redaction.js';
 
 declare module 'node:http' {
@@ -26,7 +27,6 @@ export interface FollowedPath {
 const TARGET = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(.*)$/is;
 const KEY_PATH = /^\/registry\/([^/]+)\/k\/([^/]+)(\/.*)?$/s;
 const REGISTRY_PATH = /^(\/registry\/[^/]+)(\/.*)$/s;
-const ROOT_PATH = /^\/v0(\.1)?(\/|$)/;
 /** reference/catalog: a base URL that ends in a slash. */
 const DOUBLED_SLASH = /^\/\/(?=(?:v0|v0\.1|x|mcp)(?:\/|$))/;
 
@@ -49,8 +49,8 @@ export function followPath(target: string, rootRegistry: string | null): Followe
   const [, registryPath = '', below = path] = REGISTRY_PATH.exec(path) ?? [];
   const plain = withoutDoubled(below);
   if (registryPath !== '') return { url: `${authority}${registryPath}${plain}${query}`, pathToLog };
-  const isRoot = rootRegistry !== null && ROOT_PATH.test(plain);
-  return { url: isRoot ? `${authority}/registry/${rootRegistry}${plain}${query}` : target, pathToLog };
+  const rooted = belowRootRegistry(plain, rootRegistry);
+  return { url: rooted === plain ? target : `${authority}${rooted}${query}`, pathToLog };
 }
 
 function withoutDoubled(path: string): string {

@@ -108,3 +108,22 @@ describe('publicPaths with /*', () => {
     expectChallenge(reply, { error: 'invalid_token' });
   });
 });
+
+describe('publicPaths at the root', () => {
+  const service = aCatalogueWith(['/v0.1/*', '/v0/servers']).configuration({ rootRegistry: 'open' }).runs();
+
+  it.each(['/v0.1/servers', '/v0.1/servers/', '//v0.1/servers', '/v0/servers', '/v0/servers?limit=5'])(
+    'open the root registry: %s',
+    async (path) => {
+      expect((await service.get(path)).status).toBe(200);
+      expectChallenge(await service.bearing(bad(service)).get(path), { error: 'invalid_token' });
+    },
+  );
+
+  it.each(['/v0/x/dev.toolhive/skills', '/registry/main/v0.1/servers', '/registry', '/v1/me'])(
+    'do not cover %s',
+    async (path) => {
+      expectChallenge(await service.get(path));
+    },
+  );
+});
