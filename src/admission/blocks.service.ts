@@ -12,6 +12,7 @@ import { type AdminListQuery, listPage } from '../http/lists.js';
 import { checkPreconditions, contentTag, type Preconditions } from '../http/preconditions.js';
 import type { RequestContext } from '../http/request-context.js';
 import { checkSettingsLength } from '../sources/admin-limits.js';
+import { isStorable } from '../validation/storable-text.js';
 import type { BlockBody } from './admission.dto.js';
 import { Block, BlockChange } from './admission.entity.js';
 import { type BlockRule, CompiledBlock } from './block-rule.js';
@@ -44,9 +45,7 @@ export class BlocksService {
 
   /** @throws ApiError 404 `block_not_found`. */
   async get(id: string): Promise<JsonText> {
-    const block = await this.blocks.findOneBy({ id });
-    if (!block) throw new ApiError('block_not_found');
-    return answerOf(block);
+    return answerOf(await existing(this.blocks.manager, id));
   }
 
   /**
@@ -104,8 +103,7 @@ export class BlocksService {
     context: RequestContext,
   ): Promise<void> {
     await this.change(caller, context, id, async (manager) => {
-      const block = await manager.findOneBy(Block, { id });
-      if (!block) throw new ApiError('block_not_found');
+      const block = await existing(manager, id);
       checkPreconditions(preconditions, contentTag(block.rule));
       await manager.delete(Block, { id });
       await manager.insert(BlockChange, { id: randomUUID(), block: id });
@@ -137,6 +135,13 @@ export class BlocksService {
     await this.changes.apply(id);
     return answer;
   }
+}
+
+/** @throws ApiError 404 `block_not_found`. */
+async function existing(manager: EntityManager, id: string): Promise<Block> {
+  const block = isStorable(id) ? await manager.findOneBy(Block, { id }) : null;
+  if (!block) throw new ApiError('block_not_found');
+  return block;
 }
 
 function blockAnswer(block: Pick<Block, 'id' | 'rule' | 'createdAt' | 'updatedAt'>): object {

@@ -4,6 +4,7 @@ import { aServer } from '../support/documents.js';
 import { versionsIn } from '../support/matchers.js';
 import { LIST, MALFORMED, MALFORMED_BYTES } from '../support/malformed-requests.js';
 import { sendRaw } from '../support/raw.js';
+import { allHandlers } from '../support/routes.js';
 import { aService } from '../support/service.js';
 
 const CODE_OF_STATUS: Record<number, string> = {
@@ -57,6 +58,24 @@ describe('malformed requests', () => {
       code: CODE_OF_STATUS[status],
       requestId: expect.any(String),
     });
+  });
+
+  it('with a NUL in any parameter of a path are refused', async () => {
+    const routes = (await allHandlers()).flatMap((handler) => handler.routes);
+    const paths = routes.map((route) => route.replace('{registry}', 'main').replace('{type}', 'skill'));
+    const withNul = paths
+      .filter((path) => path.includes('{'))
+      .map((path) => path.replaceAll(/\{\w+\}/g, 'a%00'));
+    expect(withNul).toContain('DELETE /v1/blocks/a%00');
+    const answers = await Promise.all(
+      withNul.map(async (route) => {
+        const [method = '', path = ''] = route.split(' ');
+        const headers = { 'Content-Type': 'application/json' };
+        const sent = ['GET', 'DELETE'].includes(method) ? {} : { headers, body: '{}' };
+        return `${(await call(service.origin + path, { method, ...sent })).status} ${route}`;
+      }),
+    );
+    expect(answers.filter((answer) => !/^(4|501)/.test(answer))).toEqual([]);
   });
 
   it('with a 10 MB body get 413 and are read no further', async () => {
