@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger, OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import { isDatabaseUnreachable } from './database-errors.js';
@@ -19,6 +20,8 @@ export abstract class Polling implements OnApplicationBootstrap, OnApplicationSh
   private ended = false;
   private isAskedAgain = false;
   private isUnreachable = false;
+  /** Polls are not part of the request that asks for one: its trace would never end. */
+  private readonly inOwnContext = AsyncLocalStorage.snapshot();
 
   constructor(
     readonly everyMs: number,
@@ -54,7 +57,7 @@ export abstract class Polling implements OnApplicationBootstrap, OnApplicationSh
     this.isAskedAgain = this.timer === undefined;
     if (this.ended || this.timer === undefined) return;
     clearTimeout(this.timer);
-    this.tick();
+    this.inOwnContext(() => this.tick());
   }
 
   /** Stops polling; resolves when the current poll, if any, has ended. */

@@ -10,7 +10,7 @@ import {
   type Tracer,
 } from '@opentelemetry/api';
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace-node';
-import { pathWithoutKeys, withoutQuery } from '../../validation/redaction.js';
+import { pathWithoutKeys } from '../../validation/redaction.js';
 import type { Tracing } from '../tracing.js';
 
 type Redaction = (value: AttributeValue) => AttributeValue;
@@ -25,8 +25,8 @@ const EXPORTED: ReadonlyMap<string, Redaction> = new Map(
     'http.route': unchanged,
     'url.scheme': unchanged,
     'url.path': (value) => pathWithoutKeys(String(value)),
-    // Set on outgoing requests, whose query may contain credentials.
-    'url.full': (value) => withoutQuery(String(value)),
+    // Set on outgoing requests.
+    'url.full': (value) => new URL(String(value)).origin,
     'server.address': unchanged,
     'server.port': unchanged,
     'network.protocol.version': unchanged,
@@ -84,6 +84,8 @@ function exportedAttributes(attributes: Attributes): Attributes {
     const redact = EXPORTED.get(name);
     if (redact && value !== undefined) exported[name] = redact(value);
   }
+  // The path of a webhook is a secret, as is the query of some other URLs.
+  if ('url.full' in exported) delete exported['url.path'];
   return exported;
 }
 
