@@ -37,10 +37,11 @@ export class HeldPublications {
   async publishedBy(
     caller: Caller,
     { type, name, version }: { readonly type: string; readonly name: string; readonly version: string },
+    manager: EntityManager = this.dataSource.manager,
   ): Promise<HeldPublication | null> {
     const person = personKey(caller);
     if (!person || ![type, name, version].every(isStorable)) return null;
-    const held = await this.dataSource
+    const held = await manager
       .createQueryBuilder(AdmissionItem, 'item')
       .innerJoin('item.source', 'source', 'source.kind = :kind', { kind: MANAGED_KIND })
       .select(['item.id as id', 'item.type as type', 'item.name as name', 'item.version as version'])

@@ -170,13 +170,16 @@ export class ContentUploads {
 
   private async storeForHeld(
     requester: Requester,
-    { id: itemId, type, name, version, claims }: HeldPublication,
+    { id: itemId, type, name, version }: HeldPublication,
     content: IncomingContent,
   ): Promise<void> {
     const { caller } = requester;
     await this.audit.transaction(requester, async (manager) => {
       const tree = await this.writeFiles(manager, content);
       await lockEntry(manager, type, name);
+      const found = await this.held.publishedBy(caller, { type, name, version }, manager);
+      if (found?.id !== itemId) throw new ApiError('entry_not_found');
+      const { claims } = found;
       const source = await this.checkMayPublish(manager, caller, { type, name }, claims);
       await this.admission.attach(manager, { itemId }, tree.digest, 'all');
       const target = { type, name, version, source: source.name };

@@ -75,9 +75,9 @@ export class SourceStates {
    *
    * @param allowShrink disables the shrink guard for that run.
    */
-  async request(manager: EntityManager, sourceId: number, allowShrink = false): Promise<Date | null> {
+  async request(manager: EntityManager, sourceId: number, allowShrink = false): Promise<void> {
     const now = () => 'clock_timestamp()';
-    return this.schedule(manager, sourceId, {
+    await this.schedule(manager, sourceId, {
       requestedAt: now,
       nextRunAt: () => 'case when lease_until > now() then next_run_at else now() end',
       ...(allowShrink ? { shrinkAllowedAt: now } : {}),

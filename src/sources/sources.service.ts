@@ -147,16 +147,21 @@ export class SourcesService {
     context: RequestContext,
   ): Promise<JsonText> {
     if (source.intervalMs === null) throw new ApiError('not_synced');
-    source.state.nextRunAt = await this.audit.transaction({ caller, context }, async (manager) => {
+    const requested = await this.audit.transaction({ caller, context }, async (manager) => {
+      // Locks the sync state, so that the source cannot be removed before the commit.
+      await this.states.request(manager, source.id, allowShrink);
+      const found = await this.sources.findByName(source.name, manager);
+      const current = found?.id === source.id ? found : null;
+      checkAdminAccess(this.policy, caller, current, 'read', 'source_not_found');
       const event: ChangeEvent = {
         action: 'source.sync',
-        target: { type: 'source', name: source.name },
-        claims: [source.claims],
+        target: { type: 'source', name: current.name },
+        claims: [current.claims],
         ...(allowShrink ? { change: { after: { allowShrink } } } : {}),
       };
-      return { result: await this.states.request(manager, source.id, allowShrink), events: [event] };
+      return { result: current, events: [event] };
     });
-    return this.get(source);
+    return this.get(requested);
   }
 
   /**

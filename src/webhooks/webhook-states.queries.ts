@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, In, Repository } from 'typeorm';
+import { ApiError } from '../http/errors.js';
 import { Webhook, WebhookDeliveryRow } from './webhook.entity.js';
 import type { WebhookAnswer } from './webhooks.responses.js';
 
@@ -57,7 +58,11 @@ export class WebhookStates {
       .getMany();
   }
 
-  /** Locks a webhook until the transaction ends; returns its status (`active` if it was removed). */
+  /**
+   * Locks a webhook until the transaction ends, and returns its status.
+   *
+   * @throws ApiError 404 `webhook_not_found`.
+   */
   async lock(manager: EntityManager, name: string): Promise<WebhookStatus> {
     const row = await manager
       .createQueryBuilder(Webhook, 'webhook')
@@ -65,7 +70,8 @@ export class WebhookStates {
       .where({ name })
       .setLock('pessimistic_write')
       .getRawOne<{ status: WebhookStatus }>();
-    return row?.status ?? 'active';
+    if (!row) throw new ApiError('webhook_not_found');
+    return row.status;
   }
 
   /** Deletes deliveries of these webhooks beyond MAX_DELIVERIES, oldest first. */

@@ -1,9 +1,12 @@
+import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { outcomeOf } from '../support/answers.js';
+import { auditOf } from '../support/audit.js';
 import { ACME_ADMIN, SUPER_ADMIN } from '../support/callers.js';
 import { aServer } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
 import { aService } from '../support/service.js';
+import { waitingStatements } from '../support/waiting-statements.js';
 
 const folder = aFolder();
 const file = { path: folder.catalogue('made', [aServer('io.acme/made')]) };
@@ -76,3 +79,29 @@ describe.each([{ noun: 'sources' }, { noun: 'registries' }])(
     );
   },
 );
+
+describe('a manual sync', () => {
+  it.each([
+    ['is being removed', 'commit', '404 source_not_found', 0],
+    ['is not removed after all', 'rollback', '202', 1],
+  ])('of a source that %s', async (_what, end, outcome, events) => {
+    const admin = service.as(SUPER_ADMIN);
+    const path = `/v1/sources/removed-${end}`;
+    expect((await admin.put(path, { file, syncPolicy: { interval: '1h' } })).status).toBe(201);
+    const state = async () => ((await admin.get(path)).json as { sync: { status: string } }).sync.status;
+    await expect.poll(state).toBe('complete');
+    const holder = new pg.Client(service.database.connection);
+    await holder.connect();
+    await holder.query('begin; lock table source_sync in exclusive mode');
+    await holder.query('delete from source where name = $1', [`removed-${end}`]);
+    const syncing = admin.post(`${path}/sync`);
+    try {
+      await expect.poll(() => waitingStatements(service.database)).toBeGreaterThan(0);
+      await holder.query(end);
+    } finally {
+      await holder.end();
+    }
+    expect(outcomeOf(await syncing)).toBe(outcome);
+    expect(await auditOf(admin, `action=source.sync&target=removed-${end}`)).toHaveLength(events);
+  });
+});

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { decide, type Item, itemsFor, shortly } from '../support/admission.js';
 import { aZip } from '../support/archives.js';
@@ -11,6 +12,7 @@ import { aName, entryAt } from '../support/publishing.js';
 import { aWebhookSecret, Receiver } from '../support/receiver.js';
 import { demandRevisions } from '../support/revisions.js';
 import { aService, type ServiceUnderTest } from '../support/service.js';
+import { waitingStatements } from '../support/waiting-statements.js';
 import { within } from '../support/within.js';
 
 aTemporaryDirectory();
@@ -480,6 +482,27 @@ describe('a review rule with contains', () => {
     expect((await decide(as(reviewer), change.json as Item, 'approve')).status).toBe(200);
     expectRefused(await upload(name, plain(), WRITER, '2.0.0'), 404, 'entry_not_found');
     expect((await upload(name, plain(), { ...WRITER, team: 'secret' }, '2.0.0')).status).toBe(204);
+  });
+
+  it('refuses content of a held version once its publisher does not cover its claims', async () => {
+    const name = aPlugin('com.reviewed');
+    expect((await publish(name)).status).toBe(202);
+    const holder = new pg.Client(service.database.connection);
+    await holder.connect();
+    await holder.query('begin');
+    await holder.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`plugin:${name}`]);
+    const claims = { org: 'contoso' };
+    await holder.query('update admission_item set claims = $1 where name = $2', [claims, name]);
+    const uploading = upload(name, plain());
+    try {
+      await expect.poll(() => waitingStatements(service.database)).toBeGreaterThan(0);
+      await holder.query('commit');
+    } finally {
+      await holder.end();
+    }
+    expectRefused(await uploading, 404, 'entry_not_found');
+    await service.database.query('update admission_item set claims = $1 where name = $2', [ACME, name]);
+    expect((await upload(name, plain())).status).toBe(204);
   });
 
   it('reviews servers, which have no content, by rules without contains', async () => {

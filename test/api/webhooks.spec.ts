@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../support/answers.js';
@@ -9,6 +10,7 @@ import { call } from '../support/http.js';
 import { aWebhookSecret, type CloudEventJson, type Delivered, Receiver } from '../support/receiver.js';
 import { aService } from '../support/service.js';
 import { StatementTap } from '../support/statement-tap.js';
+import { waitingStatements } from '../support/waiting-statements.js';
 import { within } from '../support/within.js';
 
 const SECRETS = [aWebhookSecret(), aWebhookSecret()] as const;
@@ -419,6 +421,27 @@ describe('the administration of webhooks', () => {
       target: { type: 'webhook', name: 'siem' },
       change: { after: { since: first.time } },
     });
+  });
+
+  it.each([
+    ['replay', { since: '2026-01-01T00:00:00Z' }],
+    ['resume', undefined],
+  ])('refuses %s while the webhook is being removed, without an event', async (action, body) => {
+    await configure(siem());
+    const holder = new pg.Client(service.database.connection);
+    await holder.connect();
+    await holder.query('begin; lock table webhook in exclusive mode');
+    await holder.query(`delete from webhook where name = 'siem'`);
+    const before = await auditOf(admin(), `action=webhook.${action}`);
+    const changing = admin().post(`/v1/webhooks/siem/${action}`, body);
+    try {
+      await expect.poll(() => waitingStatements(service.database)).toBeGreaterThan(0);
+      await holder.query('commit');
+    } finally {
+      await holder.end();
+    }
+    expect(outcomeOf(await changing)).toBe('404 webhook_not_found');
+    expect(await auditOf(admin(), `action=webhook.${action}`)).toEqual(before);
   });
 
   it('is restricted to super-admins, and refuses unknown webhooks before the body', async () => {
