@@ -30,7 +30,7 @@ import { OpenRegistryCallers } from '../visibility/open-registry-callers.js';
 import { AppModule } from './app.module.js';
 
 /** The consumer API, discovery and OpenAPI: the only paths with CORS headers. */
-const SHARED = /^\/(registry(\/|$)|\.well-known\/|openapi\.json$)/;
+const SHARED = /^\/(registry(\/|$)|\.well-known\/|openapi\.(json|yaml)$)/;
 
 /** MCP endpoints, where reads use POST (reference/mcp). */
 const MCP = /^\/registry\/[^/]+\/mcp$/;
@@ -233,13 +233,14 @@ export async function createPublicApp(
   app.use(limitPipelining());
   app.use(startInTurn());
   app.use(resumeTrace);
-  app.use(limitRequests(config.limits));
-  app.use(limitUnreadBytes());
   app.use(refuseUnclearHost);
   if (isAnonymous) app.use(refuseForeignHosts(httpServer));
   const secure = inForce.derive(securityHeaders);
   app.use((...args: Parameters<Middleware>) => secure()(...args));
   app.enableCors(corsFor(config.cors.origins));
+  // After CORS: pages must be able to read the 503.
+  app.use(limitRequests(config.limits));
+  app.use(limitUnreadBytes());
   if (isAnonymous) app.use(refuseForeignOrigins(config.cors.origins));
   app.use(admitKeys(app.get(OpenRegistryCallers)));
   publishOpenApi(app, version, (compute) => inForce.derive(compute));

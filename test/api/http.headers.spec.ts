@@ -46,6 +46,7 @@ describe('consumer API response headers', () => {
       '/registry/nobody/v0.1/servers',
       `${LIST}?limit=0`,
       '/openapi.json',
+      '/openapi.yaml',
       '/registry/none',
     ]) {
       const reply = await service.get(path, { Origin: 'https://portal.example' });

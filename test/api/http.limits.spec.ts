@@ -54,9 +54,11 @@ describe('limits.requestsInFlight', () => {
     await aConnection(service, HALF_SENT);
     await eventually(service, 503);
     for (const path of [LIST, '/v1/sources', '/nowhere', '/openapi.json']) {
-      const reply = await service.get(path);
+      const reply = await service.get(path, { Origin: 'https://portal.example' });
       expectRefused(reply, 503, 'overloaded');
       expect(Number(reply.headers['retry-after'])).toBeGreaterThan(0);
+      const isShared = path === LIST || path === '/openapi.json';
+      expect(reply.headers['access-control-allow-origin']).toBe(isShared ? '*' : undefined);
     }
     first.destroy();
     await eventually(service, 200);
