@@ -160,7 +160,7 @@ function setHeaders(response: Response, vary: string, etag: string): void {
  * Returns whether `If-None-Match` contains this tag (RFC 9110 §13.1.2). Ignores the request's `Cache-Control` (reference/catalog):
  * clients built on `fetch()` send `no-cache` with their tag, and Express would then send the whole response.
  */
-function isFresh({ req, statusCode }: Response, etag: string): boolean {
+export function isFresh({ req, statusCode }: Response, etag: string): boolean {
   const condition = req.headers['if-none-match'];
   if (condition === undefined || statusCode !== 200 || !['GET', 'HEAD'].includes(req.method)) return false;
   return condition.trim() === '*' || condition.split(',').some((tag) => opaque(tag) === opaque(etag));
@@ -171,7 +171,7 @@ function opaque(etag: string): string {
   return etag.trim().replace(/^W\//, '');
 }
 
-function sendNotModified(response: Response): void {
+export function sendNotModified(response: Response): void {
   response.removeHeader('Content-Type');
   response.statusCode = 304;
   response.end();

@@ -64,6 +64,8 @@ describe('client and proxy compatibility', () => {
     '/v1/sources',
     '/v1/sources/main',
     '/registry',
+    `${BASE}/openapi.yaml`,
+    '/openapi.json',
   ])('%s: If-None-Match yields 304 despite Cache-Control: no-cache', async (path) => {
     const first = await service.get(path);
     const tag = String(first.headers['etag']);

@@ -3,7 +3,7 @@ import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swag
 import type { Request, Response } from 'express';
 import { stringify } from 'yaml';
 import type { OAuthConfig, ProviderConfig } from '../../config/config.js';
-import { JsonText } from '../json-answers.js';
+import { isFresh, JsonText, sendNotModified } from '../json-answers.js';
 import { schemasIn, stateRules } from './schemas.js';
 
 // The next three functions run in the browser, on /docs. Swagger UI receives their source text, so they must not use imports
@@ -184,7 +184,9 @@ export function publishOpenApi(app: NestExpressApplication, version: string, der
       .getInstance()
       .get(paths, (_: Request, response: Response) => {
         const { text: body, etag } = made();
-        response.type(type).setHeader('ETag', etag).send(body);
+        response.setHeader('ETag', etag);
+        if (isFresh(response, etag)) sendNotModified(response);
+        else response.type(type).send(body);
       });
   };
   const yaml = (shown: OpenAPIObject) => stringify(shown, { aliasDuplicateObjects: false });
