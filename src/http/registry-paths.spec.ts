@@ -80,6 +80,8 @@ describe('a request path', () => {
     ['/registry/other//v0/servers', '/registry/other/v0/servers'],
     ['/registry/other//x/search?q=a', '/registry/other/x/search?q=a'],
     ['/registry/other//mcp', '/registry/other/mcp'],
+    ['/registry/other/v0.1//x/search', '/registry/other/v0.1/x/search'],
+    ['/v0//x/search', '/registry/ide/v0/x/search'],
     [`/registry/other/k/${KEY}//v0.1/servers`, '/registry/other/v0.1/servers'],
     ['https://a.example/registry/other//v0.1', 'https://a.example/registry/other/v0.1'],
     ['/registry/other///v0.1/servers', '/registry/other///v0.1/servers'],

@@ -27,8 +27,8 @@ export interface FollowedPath {
 const TARGET = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)(.*)$/is;
 const KEY_PATH = /^\/registry\/([^/]+)\/k\/([^/]+)(\/.*)?$/s;
 const REGISTRY_PATH = /^(\/registry\/[^/]+)(\/.*)$/s;
-/** reference/catalog: a base URL that ends in a slash. */
-const DOUBLED_SLASH = /^\/\/(?=(?:v0|v0\.1|x|mcp)(?:\/|$))/;
+/** reference/catalog: a base URL, with or without the version of the API, that ends in a slash. */
+const DOUBLED_SLASH = /^(\/v0(?:\.1)?)?\/\/(?=(?:v0|v0\.1|x|mcp)(?:\/|$))/;
 
 /**
  * reference/access: rewrites `/registry/{name}/k/{key}/…` to `/registry/{name}/…`, and moves `/v0.1/…` and `/v0/…` below the
@@ -54,7 +54,7 @@ export function followPath(target: string, rootRegistry: string | null): Followe
 }
 
 function withoutDoubled(path: string): string {
-  return path.replace(DOUBLED_SLASH, '/');
+  return path.replace(DOUBLED_SLASH, '$1/');
 }
 
 /** Rewrites each request before any other code reads it, so that no log or cache contains the key. */

@@ -36,6 +36,7 @@ describe('client and proxy compatibility', () => {
     '/registry/main//v0/servers?limit=5',
     '/registry/main//x/search?q=deploy',
     '/registry/main//v0.1/x/dev.toolhive/skills',
+    '/registry/main/v0.1//x/dev.toolhive/skills',
   ])('a base URL may end in a slash: %s', async (path) => {
     const plain = await service.get(path.replace('//', '/'));
     const doubled = await service.get(path);
