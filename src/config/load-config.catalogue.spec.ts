@@ -180,6 +180,11 @@ describe('a source', () => {
       'sources[0].api.timeout',
       'must be a duration',
     ],
+    [
+      { api: { endpoint: 'https://x', timeout: '25h' }, ...synced },
+      'sources[0].api.timeout',
+      'must be a duration from 1s to 24h',
+    ],
     [{ managed: null }, 'sources[0].managed', 'must be a map, not nothing'],
     [{ managed: true }, 'sources[0].managed', 'must be a map, not a boolean'],
     [{ managed: { a: 1 } }, 'sources[0].managed.a', 'is not a known key'],
@@ -302,8 +307,8 @@ describe('a source', () => {
       },
     ],
     [
-      { api: { endpoint: 'https://x', timeout: '10s', tokenFile: 'secret' }, ...synced },
-      { kind: 'api', settings: { endpoint: 'https://x', timeout: '10s', tokenFile: secret } },
+      { api: { endpoint: 'https://x', timeout: '24h', tokenFile: 'secret' }, ...synced },
+      { kind: 'api', settings: { endpoint: 'https://x', timeout: '24h', tokenFile: secret } },
     ],
     [{ managed: {} }, { kind: 'managed', settings: {}, intervalMs: null }],
     [
