@@ -149,14 +149,19 @@ export class Decisions {
   }
 }
 
-function checkMayDecide({ isPublisher, isDecidable }: SeenItem, decision: Decision): void {
-  if (decision === 'comment') return;
-  if (decision === 'withdraw') {
-    if (!isPublisher) throw new ApiError('not_reviewer');
-    return;
-  }
-  if (isPublisher) throw new ApiError('own_publication');
-  if (!isDecidable) throw new ApiError('not_reviewer');
+function checkMayDecide(item: SeenItem, decision: Decision): void {
+  const code = refusalOf(item, decision);
+  if (code) throw new ApiError(code, undefined, undefined, { refusedClaims: item.sourceClaims });
+}
+
+function refusalOf(
+  { isPublisher, isDecidable }: SeenItem,
+  decision: Decision,
+): 'own_publication' | 'not_reviewer' | null {
+  if (decision === 'comment') return null;
+  if (decision === 'withdraw') return isPublisher ? null : 'not_reviewer';
+  if (isPublisher) return 'own_publication';
+  return isDecidable ? null : 'not_reviewer';
 }
 
 async function checkState(

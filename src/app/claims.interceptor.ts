@@ -9,7 +9,7 @@ import {
   type RegistryAccess,
   RegistryViews,
 } from '../visibility/registry-views.js';
-import { SeenItems } from '../admission/seen-items.queries.js';
+import { type SeenItem, SeenItems } from '../admission/seen-items.queries.js';
 import { ContentUploads } from '../content/content-upload.service.js';
 import { EntriesService } from '../entries/entries.service.js';
 import { clientIn } from '../http/request-context.js';
@@ -80,9 +80,10 @@ export class ClaimsInterceptor implements NestInterceptor {
    */
   private loadNamed(
     caller: Caller,
-    { params }: LoadedRequest,
+    request: LoadedRequest,
     { resource, use }: NamedResource,
   ): Promise<unknown> {
+    const { params } = request;
     const name = String(params['name']);
     switch (resource) {
       case 'source':
@@ -92,7 +93,7 @@ export class ClaimsInterceptor implements NestInterceptor {
       case 'webhook':
         return this.webhooks.load(name);
       case 'item':
-        return this.items.load(caller, String(params['id']));
+        return this.loadItem(caller, request);
       case 'entry': {
         const path = { type: String(params['type']), name };
         const version = params['version']?.toString();
@@ -101,5 +102,12 @@ export class ClaimsInterceptor implements NestInterceptor {
           : this.entries.load(caller, path, version);
       }
     }
+  }
+
+  private async loadItem(caller: Caller, request: LoadedRequest): Promise<SeenItem> {
+    const item = await this.items.load(caller, String(request.params['id']));
+    const { type, name, version, source } = item;
+    request.readEntry = { type, name, ...(version === null ? {} : { version }), source };
+    return item;
   }
 }

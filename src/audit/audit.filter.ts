@@ -47,8 +47,8 @@ function targetOf(request: LoadedRequest, route: DeclaredRoute | undefined): Aud
   const name = text('name');
   const version = text('version');
   const loads = route?.loads;
-  if (loads === 'view' && request.readEntry)
-    return { ...request.readEntry, registry: text('registry') ?? '' };
+  if (request.readEntry)
+    return { ...request.readEntry, ...(loads === 'view' ? { registry: text('registry') ?? '' } : {}) };
   if (typeof loads === 'string') return consumerTarget(text, route?.audited);
   if (loads && name !== undefined) {
     const { resource } = loads;

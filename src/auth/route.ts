@@ -243,13 +243,14 @@ export interface ReadEntry {
   readonly type: EntryType;
   readonly name: string;
   readonly version?: string;
+  readonly source?: string;
 }
 
 /** A request with the resource that the ClaimsInterceptor loaded for its handler. */
 export interface LoadedRequest extends AuthenticatedRequest {
   loaded?: unknown;
   entered?: EnteredRegistry;
-  /** The entry that the request reads if its path does not contain one; for the audit trail. */
+  /** The entry that the request is about if its path does not contain one; for the audit trail. */
   readEntry?: ReadEntry;
 }
 

@@ -163,6 +163,19 @@ describe('managed.review', () => {
     ]);
   });
 
+  it('records refused decisions with the entry, for the managers of its source', async () => {
+    const item = await held('1.0.0');
+    const [event] = await eventsOf(as(ACME_ADMIN), await decide(as(WRITER), item, 'approve'));
+    expect(event).toMatchObject({
+      action: 'admission.approve',
+      outcome: 'refused',
+      code: 'own_publication',
+      target: { type: 'server', name: NAME, version: '1.0.0', source: 'internal' },
+    });
+    const seen = await auditOf(as(CONTOSO_ADMIN), `target=${encodeURIComponent(NAME)}`);
+    expect(seen.map(({ id }) => id)).not.toContain(event?.id);
+  });
+
   it('publishes after the last approval', async () => {
     const item = await held('1.0.0');
     expect((await decide(as(SECOND), item, 'approve')).json).toMatchObject({ status: 'admitted' });
