@@ -20,7 +20,7 @@ export class MeController {
     audit: null,
     operationId: 'getMe',
     summary: 'Get the subject, roles and claims of the caller',
-    answer: { type: MeAnswer },
+    answer: MeAnswer,
     errors: ['anonymous_mode', 'invalid_parameter'],
   })
   me(@CurrentCaller() caller: Caller, @Query() { claims }: MeQuery): JsonText {

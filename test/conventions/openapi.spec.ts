@@ -339,9 +339,9 @@ describe('an example in the OpenAPI document', () => {
         )
         .toBe(304);
     }
-    expect(reads.filter(({ responses }) => !('304' in responses)).map((read) => read.operationId)).toEqual([
-      'getMe',
-    ]);
+    expect(reads.filter(({ responses }) => !('304' in responses)).map((read) => read.operationId)).toEqual(
+      [],
+    );
   });
 
   it('of a boolean parameter may only be true or false', async () => {
