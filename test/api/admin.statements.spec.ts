@@ -40,9 +40,9 @@ describe('statements about sources', () => {
     expect(await readsDuring(get)).toEqual({ status: 200, reads: 1, locked: 0 });
   });
 
-  it('manual sync: one', async () => {
+  it('manual sync: two, one to authorize and one while its state is locked', async () => {
     const sync = () => service.post('/v1/sources/declared/sync', {});
-    expect(await readsDuring(sync)).toEqual({ status: 202, reads: 1, locked: 0 });
+    expect(await readsDuring(sync)).toEqual({ status: 202, reads: 2, locked: 0 });
   });
 
   it('PUT: two, one to authorize and one under the lock', async () => {
