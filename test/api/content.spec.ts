@@ -105,7 +105,7 @@ describe('the content of a version', () => {
     expect(again.bytes.equals(first.bytes)).toBe(true);
     const fresh = await reader('blue').send('GET', zipAt(name), { headers: { 'If-None-Match': etag } });
     expect(fresh.status).toBe(304);
-    expect(await leftovers()).toEqual([]);
+    await expect.poll(leftovers).toEqual([]);
   });
 
   it('does not delay changes to blocks while it is stored', async () => {
@@ -232,7 +232,7 @@ describe('the content of a version', () => {
     const refused = await upload(writer('blue'), name, archive(name));
     expectRefused(refused, 400, 'invalid_archive');
     expect(refused.text).toMatch(problem);
-    expect(await leftovers()).toEqual([]);
+    await expect.poll(leftovers).toEqual([]);
     expect(
       await service.database.query(
         `select 1 from version_content c join entry_version v on v.id = c.version_id

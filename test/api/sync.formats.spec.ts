@@ -253,7 +253,7 @@ describe('a repository', () => {
     const { status, error } = await test(settings);
     expect(status).toBe('failed');
     expect(error).toMatch(why);
-    expect(await leftovers()).toEqual([]);
+    await expect.poll(leftovers).toEqual([]);
   });
 
   it('has a server document in every server.json, and directly in files of other names', async () => {

@@ -52,7 +52,7 @@ describe('a repository with a password', () => {
     expect(report).toMatchObject({ status: 'failed', error: expect.stringMatching(why) });
     expect(await namesIn(service)).toEqual(['one']);
     expect(await service.synced('main')).toMatchObject({ status: 'complete' });
-    expect(await leftovers()).toEqual([]);
+    await expect.poll(leftovers).toEqual([]);
   });
 
   it('uses a new password without a restart', async () => {
@@ -241,7 +241,7 @@ describe('a server that never responds', () => {
         'rejected',
         expect.stringMatching(/: it did not respond in time$/),
       ]);
-    expect(await leftovers()).toEqual([]);
+    await expect.poll(leftovers).toEqual([]);
   });
 
   it('is abandoned immediately on stop, with all git subprocesses', async () => {
@@ -255,6 +255,6 @@ describe('a server that never responds', () => {
     stop.abort();
     await expect(waiting).rejects.toThrow(/abort/i);
     await expect.poll(connections).toBe(0);
-    expect(await leftovers()).toEqual([]);
+    await expect.poll(leftovers).toEqual([]);
   });
 });

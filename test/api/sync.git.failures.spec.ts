@@ -44,7 +44,7 @@ describe('an unusable repository', () => {
     expect(report.status).toBe('failed');
     expect(report.error).toMatch(why);
     expect(await namesIn(service)).toEqual(['stays']);
-    expect(await leftovers()).toEqual([]);
+    await expect.poll(leftovers).toEqual([]);
   });
 
   it('reports a missing repository and recovers', async () => {

@@ -65,7 +65,7 @@ describe('a Git server that lies', () => {
         .toMatch(/points to packs at other addresses/);
     }
     expect(asked).toEqual([]);
-    expect(await leftovers()).toEqual([]);
+    await expect.poll(leftovers).toEqual([]);
   });
 
   it.each([
@@ -121,6 +121,6 @@ describe('a Git server that lies', () => {
       /its pack is damaged, or takes too much processor time to unpack$/,
     );
     await remote.close();
-    expect(await leftovers()).toEqual([]);
+    await expect.poll(leftovers).toEqual([]);
   });
 });

@@ -94,7 +94,7 @@ describe('a repository over ssh', () => {
     expect(noted('modes')).toBe('-rw-------\n-rw-------\n');
     expect(noted('config')).toMatch(/^StrictHostKeyChecking yes$/m);
     expect(noted('config')).not.toMatch(/HostName/);
-    expect(await leftovers()).toEqual([]);
+    await expect.poll(leftovers).toEqual([]);
   });
 
   it('may use the scp-like form', async () => {
