@@ -148,8 +148,10 @@ export async function readByNames(
     if (!next) return undefined;
     const { names, isLast } = next;
     const rows = request.limit + 1 - found.length;
-    if (names.length > 0)
-      found.push(...(await versionsOfListed(sql, { type, request, rows }, names)).filter(isVersion));
+    // The index may be newer than the view, and then lack names that the view has.
+    const read =
+      names.length > 0 ? versionsOfListed(sql, { type, request, rows }, names) : nothingVisible(sql);
+    found.push(...(await read).filter(isVersion));
     if (isLast || isFull(found, request.limit)) return found;
     name = names.at(-1) ?? name;
     isAfter = true;
