@@ -16,7 +16,7 @@ export interface SyncedContent {
   readonly claimsOf: ((version: IncomingVersion) => Claims) | null;
   /**
    * Whether a stored document may stay while this one is held: only if its entry keeps its claims. Its readers may not
-   * satisfy the new claims, and the readers who do may not have been meant to see it.
+   * satisfy the new claims, and readers who satisfy these may never have been allowed to see it.
    */
   readonly mayStay: (stored: StoredVersion, incoming: IncomingVersion) => boolean;
 }

@@ -126,7 +126,7 @@ export class GitSettings {
 /** The base URL of another MCP registry, and its bearer token if it requires one. */
 export class ApiSettings {
   @IsBaseUrl() endpoint: string;
-  // Node's timers end at once beyond 24 days.
+  // Node's timers fire at once if they are set to more than 24 days.
   @IsOptional() @IsDuration('1s', '24h') timeout?: string;
   @IsOptional() @IsText() tokenFile?: string;
 }
