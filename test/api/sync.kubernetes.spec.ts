@@ -155,13 +155,18 @@ describe('kubernetes sources with namespaces and filters', () => {
   });
 });
 
-describe('claims annotations', () => {
-  const cluster = aCluster().runs();
+function watchedWithClaims(cluster: ReturnType<typeof aCluster>) {
   const service = watching(cluster, aService({ mode: 'full' }))
     .source('cluster', { kind: 'kubernetes', claims: { org: 'acme' } })
     .registry('main', { sources: ['cluster'] })
     .runs();
   demandRevisions(service);
+  return service;
+}
+
+describe('claims annotations', () => {
+  const cluster = aCluster().runs();
+  const service = watchedWithClaims(cluster);
   const claimed = (name: string, claims: unknown) =>
     exported(name, { 'authz-claims': JSON.stringify(claims) });
   const sees = async (who: object, names: string[]) =>
@@ -227,11 +232,7 @@ describe('claims annotations', () => {
 describe('claims annotations of a held server', () => {
   const scanner = new Receiver().runs();
   const cluster = aCluster().runs();
-  const service = watching(cluster, aService({ mode: 'full' }))
-    .source('cluster', { kind: 'kubernetes', claims: { org: 'acme' } })
-    .registry('main', { sources: ['cluster'] })
-    .runs();
-  demandRevisions(service);
+  const service = watchedWithClaims(cluster);
   const ACME = { org: 'acme' };
   const PLATFORM = { org: 'acme', team: 'platform' };
   const put = (name: string, claims: unknown, description = 'first') =>
@@ -249,8 +250,8 @@ describe('claims annotations of a held server', () => {
   };
   const isSeen = (who: object, name: string, description: string | undefined) =>
     within(A_WHILE, async () => expect(await descriptionFor(who, name)).toBe(description));
-  /** Resolves once all earlier changes to the cluster have been written. */
   let marks = 0;
+  /** Resolves once all earlier changes to the cluster have been written. */
   const written = async () => {
     marks += 1;
     put('mark', ACME, `mark ${marks}`);
