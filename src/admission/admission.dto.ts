@@ -79,7 +79,7 @@ export class AdmissionFilters {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A cursor: the query and the last item of the page. */
+/** A cursor: the query and either the last item of the page or a position that is not an item's. */
 export class AdmissionCursor {
   @IsDefined() @ValidateNested() @Type(() => AdmissionFilters) readonly filters: AdmissionFilters;
   @IsInt() @Min(1) @Max(MAX_PAGE) readonly limit: number;

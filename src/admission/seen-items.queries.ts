@@ -8,6 +8,7 @@ import type { Claims } from '../claims/claims.js';
 import { bind } from '../database/statements.js';
 import type { EntryType } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
+import { roundestBetween } from '../http/lists.js';
 import { pauseIfDue } from '../limits/time-slice.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Source } from '../sources/source.entity.js';
@@ -72,7 +73,7 @@ export type ItemPlace = Pick<SeenItem, 'createdAt' | 'id'>;
 /** The matching items that a caller sees. */
 export interface MatchingItems {
   readonly items: readonly SeenItem[];
-  /** Set if only the items up to this position were examined. */
+  /** Set if only the items from this position on were examined: a position, not that of an item. */
   readonly reached: ItemPlace | null;
 }
 
@@ -174,7 +175,7 @@ export class SeenItems {
     };
     const items: SeenItem[] = [];
     let last: ItemPlace | undefined;
-    for (let judged = 0; judged < MAX_JUDGED;) {
+    for (let judged = 0; ;) {
       const { text, values: parameters } = bind(
         `${SELECT} where (${seen.join(' or ')}) and ${condition}
            ${last ? 'and (i.created_at, i.id) < ($lastAt::timestamptz, $lastId::uuid)' : ''}
@@ -193,9 +194,13 @@ export class SeenItems {
       }
       if (rows.length < ITEMS_PER_SLICE) return { items, reached: null };
       judged += rows.length;
-      last = rows.at(-1);
+      const end = rows.at(-1);
+      if (end && last && judged >= MAX_JUDGED) {
+        const reached = roundestPlace(end, last);
+        return { items: items.filter((item) => placeKey(item) >= placeKey(reached)), reached };
+      }
+      last = end;
     }
-    return { items, reached: last ?? null };
   }
 
   /** Whether the caller covers the item's claims and the claims it would get. */
@@ -252,6 +257,22 @@ cross join lateral (
     and case when rule.position is null then i.source_id = any($managed::int[])
       else rule.position = any($own::int[]) end as is
 ) decidable`;
+
+const TIME_DIGITS = 12;
+
+/** Orders places by time and ID, as hexadecimal digits. */
+function placeKey({ createdAt, id }: ItemPlace): string {
+  return createdAt.getTime().toString(16).padStart(TIME_DIGITS, '0') + id.replaceAll('-', '');
+}
+
+/** Returns a place from `low` up to, but excluding, `high`. */
+function roundestPlace(low: ItemPlace, high: ItemPlace): ItemPlace {
+  const key = roundestBetween(placeKey(low), placeKey(high));
+  return {
+    createdAt: new Date(Number.parseInt(key.slice(0, TIME_DIGITS), 16)),
+    id: key.slice(TIME_DIGITS).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'),
+  };
+}
 
 /** Returns the claims of the source of an item; undefined if there is no such item. */
 async function sourceClaimsOf(manager: EntityManager, id: string): Promise<Claims | undefined> {

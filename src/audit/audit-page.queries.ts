@@ -1,6 +1,7 @@
 import type { LRUCache } from 'lru-cache';
 import type { StatementRunner } from '../database/search-pool.js';
 import { utcText } from '../database/sql-expressions.js';
+import { roundestBetween } from '../http/lists.js';
 import { pauseIfDue } from '../limits/time-slice.js';
 import type { AuditScope } from './audit-event.js';
 
@@ -151,16 +152,9 @@ export async function walkEvents(
   }
 }
 
-/**
- * Returns the roundest position from `low` up to, but excluding, `high`: as a 128-bit number it ends in the most zeros.
- * A cursor with this position reveals roughly how far the walk got, but no ID or time of an event that the caller
- * cannot see.
- */
 function positionBetween(low: string, high: string): string {
-  const before = (id: string) => BigInt(`0x${id.replaceAll('-', '')}`) - 1n;
-  const zeros = BigInt((before(low) ^ before(high)).toString(2).length - 1);
-  const hex = ((before(high) >> zeros) << zeros).toString(16).padStart(32, '0');
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  const digits = (id: string) => id.replaceAll('-', '');
+  return roundestBetween(digits(low), digits(high)).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 /** Selects the scopes after this one. Skips through an index from scope to scope, so the cost does not depend on the number of events. */

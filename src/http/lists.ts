@@ -52,6 +52,17 @@ function checksum(payload: Buffer): Buffer {
   return createHash('sha256').update(payload).digest().subarray(0, CHECKSUM_BYTES);
 }
 
+/**
+ * Returns the roundest position from `low` up to, but excluding, `high`: the number that ends in the most zero bits. A
+ * cursor with this position reveals roughly how far a walk got, but no ID or time of an item that the caller cannot see.
+ * Positions are hexadecimal, and equally long.
+ */
+export function roundestBetween(low: string, high: string): string {
+  const before = (position: string) => BigInt(`0x${position}`) - 1n;
+  const zeros = BigInt((before(low) ^ before(high)).toString(2).length - 1);
+  return ((before(high) >> zeros) << zeros).toString(16).padStart(high.length, '0');
+}
+
 /** The parameters of an admin list, validated by its DTO. */
 export interface AdminListQuery {
   readonly cursor?: string;

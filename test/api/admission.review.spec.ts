@@ -404,6 +404,35 @@ describe('managed.review', () => {
     await decide(as(WRITER), item as Item, 'withdraw');
   });
 
+  it('continues at positions that are not of hidden items, and skips and repeats nothing', async () => {
+    await publish('7.0.0', WRITER, 'com.acme/payments-sparse');
+    const [item] = (await itemsFor(as(WRITER), '?mine=true')).filter(({ version }) => version === '7.0.0');
+    const items: { id: string; isSeen: boolean }[] = await service.database.query(
+      `insert into admission_item (id, source_id, type, name, version, status, reasons, digest, first_seen_at,
+         created_at, claims, document)
+       select gen_random_uuid(), source_id, type, 'com.acme/payments-mixed', 'n' || n, 'held', reasons, digest, now(),
+         now() + n * interval '1 second', case when n % 50 = 0 then claims else '{"org": "contoso"}' end, '{}'
+       from admission_item cross join generate_series(1, 4250) n where id = $1
+       returning id, claims ->> 'org' = 'acme' as "isSeen"`,
+      [item?.id],
+    );
+    const idsOf = (isSeen: boolean) => items.flatMap((one) => (one.isSeen === isSeen ? [one.id] : []));
+    const seen: string[] = [];
+    let cursor = '';
+    do {
+      const reply = await as(REVIEWER).get(`/v1/admission?name=com.acme%2Fpayments-mixed&limit=100${cursor}`);
+      const page = reply.json as { items: Item[]; metadata: { nextCursor?: string } };
+      seen.push(...page.items.map(({ id }) => id));
+      const { nextCursor } = page.metadata;
+      cursor = nextCursor === undefined ? '' : `&cursor=${nextCursor}`;
+      const decoded = Buffer.from(nextCursor ?? '', 'base64url').toString();
+      expect(idsOf(false).filter((id) => decoded.includes(id))).toEqual([]);
+    } while (cursor !== '');
+    expect(seen.toSorted()).toEqual(idsOf(true).toSorted());
+    await service.database.query(`delete from admission_item where name = 'com.acme/payments-mixed'`);
+    await decide(as(WRITER), item as Item, 'withdraw');
+  });
+
   it('records holds and decisions for the managers of the entry', async () => {
     const events = await as(WRITER).get(`/v1/audit?target=${encodeURIComponent(NAME)}&limit=1000`);
     const actions = (events.json as { events: { action: string }[] }).events.map(({ action }) => action);
