@@ -5,9 +5,11 @@ import { resourceMetadataUrl } from '../auth/bearer-token.js';
 import { OAuthInForce } from '../auth/oauth-in-force.js';
 import { Route } from '../auth/route.js';
 import type { OAuthConfig } from '../config/config.js';
-import { ApiError } from '../http/errors.js';
+import { ApiError, methodNotAllowed } from '../http/errors.js';
 import { JsonText } from '../http/json-answers.js';
 import { ProtectedResource } from './discovery.responses.js';
+
+const METHODS = ['GET', 'HEAD'];
 
 /** Protected resource metadata: where clients get tokens for this server (RFC 9728). */
 @ApiTags('discovery')
@@ -37,10 +39,12 @@ export class DiscoveryController {
   }
 
   /** The alias with the path of `resourceUrl` appended (RFC 9728 §3.1). */
-  @Route('GET', '*path', { access: 'public', audit: null, openApi: false })
-  getBelowPath(@Req() { path }: Request): JsonText {
+  @Route('ALL', '*path', { access: 'public', audit: null, writesNothing: true, openApi: false })
+  getBelowPath(@Req() { method, path }: Request): JsonText {
     const document = this.document();
     if (!document || path !== this.path) throw new ApiError('route_not_found');
+    // The router answers 405 only for paths that it knows.
+    if (!METHODS.includes(method)) throw methodNotAllowed(METHODS);
     return document;
   }
 }

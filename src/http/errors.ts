@@ -209,6 +209,13 @@ export function errorBody({ message, code, status, details = [] }: ApiError, req
   return { error: message, code, requestId, ...(all.length > 0 ? { details: all } : {}) };
 }
 
+export function methodNotAllowed(methods: readonly string[]): ApiError {
+  const allowed = methods.join(', ');
+  return new ApiError('method_not_allowed', `This path only supports ${allowed}`, undefined, {
+    headers: { Allow: allowed },
+  });
+}
+
 /** The part of an Express router layer that is used here. */
 interface Layer {
   readonly route?: { readonly path: string | readonly string[]; readonly methods: Record<string, boolean> };
@@ -224,12 +231,7 @@ const DECODED_NAME = /^\/(registry\/[^/]+\/v0(\.1)?\/servers|v1\/entries\/[^/]+)
  */
 export function routeError({ app, path }: Request): ApiError {
   const methods = methodsAt(app, path);
-  if (methods.length > 0) {
-    const allowed = methods.join(', ');
-    return new ApiError('method_not_allowed', `This path only supports ${allowed}`, undefined, {
-      headers: { Allow: allowed },
-    });
-  }
+  if (methods.length > 0) return methodNotAllowed(methods);
   if (!DECODED_NAME.test(path)) return new ApiError('route_not_found');
   return new ApiError('route_not_found', undefined, [
     'The slash in an entry name must arrive as %2F: if you sent it that way, a proxy in front of this server decoded it',

@@ -5,7 +5,7 @@ import type { Request, Response } from 'express';
 import { Loaded, type LoadedRequest, Route } from '../auth/route.js';
 import { authenticationConfig, corsConfig } from '../config/slices.js';
 import { SentJson, UnvalidatedBody } from '../http/body.js';
-import { ApiError } from '../http/errors.js';
+import { ApiError, methodNotAllowed } from '../http/errors.js';
 import type { VerifiedAccess } from '../visibility/registry-views.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { McpMessage } from './mcp.dto.js';
@@ -42,9 +42,7 @@ const MAX_MESSAGE_BYTES = 64 * 1_024;
 /** MCP 2025-11-25 basic/transports: there is no stream for GET and no session for DELETE. */
 class PostOnly implements CanActivate {
   canActivate(): never {
-    throw new ApiError('method_not_allowed', 'This path only supports POST', undefined, {
-      headers: { Allow: 'POST' },
-    });
+    throw methodNotAllowed(['POST']);
   }
 }
 

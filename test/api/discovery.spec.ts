@@ -67,7 +67,20 @@ describe('protected resource metadata for a resourceUrl with a path', () => {
   it.each(['/mcp', '/mcp/registry/more', '/registry', '/mcp%2Fregistry', '/MCP/registry'])(
     'returns 404 at %s below',
     async (below) => {
-      expectRefused(await service.get(WELL_KNOWN + below), 404, 'route_not_found');
+      for (const method of ['GET', 'POST'])
+        expectRefused(await service.send(method, WELL_KNOWN + below), 404, 'route_not_found');
+    },
+  );
+
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE'])(
+    'refuses %s alike at the path with and without the path of the resource',
+    async (method) => {
+      for (const path of [WELL_KNOWN, `${WELL_KNOWN}/mcp/registry`]) {
+        const reply = await service.send(method, path);
+        expectRefused(reply, 405, 'method_not_allowed');
+        expect(reply.headers['allow']).toBe('GET, HEAD');
+      }
+      expect((await service.send('HEAD', `${WELL_KNOWN}/mcp/registry`)).status).toBe(200);
     },
   );
 });

@@ -24,13 +24,14 @@ const DOCUMENTED = HANDLERS.filter(({ operation }) => operation !== undefined);
 const ROUTES = HANDLERS.flatMap(({ routes }) => routes);
 
 /** The same handlers at another path. */
-const ALIASES = ['GET /.well-known/oauth-protected-resource/{path}'];
+const METADATA_ALIAS = '/.well-known/oauth-protected-resource/{path}';
+const ALIASES = [`GET ${METADATA_ALIAS}`];
 const isAlias = (route: string) =>
   / \/registry\/\{registry\}\/(v0|x(?!\/(feed|content|marketplace)))\//.test(route) ||
   ALIASES.includes(route);
 /** Handlers that refuse every path alike with directions. */
 const isRefusal = (route: string) =>
-  /^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$|^(GET|PUT|PATCH|DELETE) \/registry\/\{registry\}\/mcp$|\/auth\/\{method\}$|\/v0(\.1)?\/health$/.test(
+  /^(PUT|PATCH|DELETE) \/\.well-known\/|^(PUT|PATCH|DELETE|POST) \/registry\/\{path\}$|^(GET|PUT|PATCH|DELETE) \/registry\/\{registry\}\/mcp$|\/auth\/\{method\}$|\/v0(\.1)?\/health$/.test(
     route,
   );
 
@@ -45,7 +46,9 @@ const WRITES_NOTHING = [
   'POST /v1/registries/{name}/access',
   'POST /registry/{registry}/mcp',
   'POST /registry/{registry}/git/marketplace.git/git-upload-pack',
-  ...['PUT', 'PATCH', 'DELETE'].map((method) => `${method} /registry/{registry}/mcp`),
+  ...['PUT', 'PATCH', 'DELETE'].flatMap((method) =>
+    ['/registry/{registry}/mcp', METADATA_ALIAS].map((path) => `${method} ${path}`),
+  ),
   ...['v0.1', 'v0'].flatMap((version) =>
     ['validate', 'auth/github-oidc', 'auth/none'].map(
       (asked) => `POST /registry/{registry}/${version}/${asked}`,
@@ -59,6 +62,8 @@ const ANSWERS: readonly [RegExp, number][] = [
   [/(sources|registries)\/.*\/(test|access)$/, 403],
   [/oidc$|^POST .*(mcp|blocks\/preview)$/, 400],
   [/^(PUT|PATCH|DELETE) .*mcp$/, 405],
+  // The server is in anonymous mode.
+  [/oauth-protected-resource/, 404],
 ];
 const changesSomething = (route: string) => !/^(GET|HEAD) /.test(route) && !WRITES_NOTHING.includes(route);
 
