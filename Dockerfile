@@ -52,7 +52,6 @@ USER 1000:1000
 EXPOSE 8080 8081
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
   CMD ["node", "health-check.mjs"]
-# A young generation of 16 MiB: V8 would let it grow to 32 MiB (Node 20) or more than 100 (Node 24) without being faster
-# (docs/performance.md).
+# A smaller young generation than Node.js 24 would use: docs/decisions/013-runtime-tuning.md.
 ENTRYPOINT ["tini", "--", "node", "--max-semi-space-size=8", "dist/main.js"]
 CMD ["serve", "--config", "/etc/registry/registry.yaml"]

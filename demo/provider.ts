@@ -45,7 +45,7 @@ export async function startDemoProvider(options: DemoProviderOptions): Promise<D
     if (!LOG_IN.test(path)) return void rest(request, response);
     logIn(provider, path, request, response).catch(() => {
       if (!response.headersSent) response.writeHead(400, { 'content-type': 'text/plain' });
-      response.end('This log-in has expired or does not exist. Close the window and authorize again.\n');
+      response.end('This login has expired or does not exist. Close the window and authorize again.\n');
     });
   });
   return {
@@ -146,7 +146,7 @@ function alwaysAsk(): interactionPolicy.DefaultPolicy {
   policy
     .get('login')
     ?.checks.push(
-      new Check('somebody_new', 'a user must be chosen at each log-in', ({ oidc }) =>
+      new Check('somebody_new', 'a user must be chosen at each login', ({ oidc }) =>
         oidc.result?.login || oidc.client?.clientId === PAGE_CLIENT
           ? Check.NO_NEED_TO_PROMPT
           : Check.REQUEST_PROMPT,

@@ -14,8 +14,8 @@ export async function welcome({ origin, issuer, tokenFor }: Demo): Promise<strin
   return `
 The demo is ready, for development only: its identity provider never asks for a password.
 
-  Page                ${origin}/
-  API and log-in      ${origin}/docs
+  Web UI              ${origin}/
+  API reference       ${origin}/docs
   Identity provider   ${issuer}
 
 Log in at /docs: press Authorize; under "demo" enter the client id ${DOCS_CLIENT}, press Authorize and choose a user.

@@ -139,7 +139,7 @@ program
   .description('write the servers of a registry as the configuration, allow-list or deny-list of a client')
   .requiredOption('--url <url>', 'the registry, such as https://registry.example.com/registry/default')
   .requiredOption('--client <client>', 'vscode, copilot, claude-code, cursor or codex')
-  .option('--form <form>', 'servers, allowlist, managed or denylist', 'servers')
+  .option('--form <form>', 'servers, allowlist, denylist, managed or plugins', 'servers')
   .option('--token-file <file>', 'the file with the access token')
   .option('--output <file>', 'the file to write; standard output by default')
   .action(async (options: ClientConfigOptions) => {

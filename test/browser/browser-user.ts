@@ -22,7 +22,7 @@ export class BrowserUser {
   private consoleErrors: string[] = [];
 
   /**
-   * @param user demo user; null for a visitor without a log-in.
+   * @param user demo user; null for a visitor who is not logged in.
    * @param findAddress address of the web UI if it is not the demo's root.
    */
   constructor(
