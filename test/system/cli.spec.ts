@@ -35,6 +35,15 @@ registries:
 
 const UNREACHABLE_DATABASE = '\ndatabase: { host: localhost, port: 1, user: registry, database: registry }\n';
 
+/** Creates a role that may create tables, and one that may not. */
+async function ownerAndApp({ database, query }: TestDatabase): Promise<{ owner: string; app: string }> {
+  const [owner, app] = [`owner_${database}`, `app_${database}`];
+  await query(`create role ${owner} login; create role ${app} login`);
+  // PostgreSQL 14 grants it to every role.
+  await query(`revoke create on schema public from public; grant create on schema public to ${owner}`);
+  return { owner, app };
+}
+
 const PROVIDERS = ['corporate', 'partner']
   .map((name) => `{ name: ${name}, issuerUrl: 'https://${name}.example', audience: registry }`)
   .join(', ');
@@ -295,12 +304,7 @@ describe('migrate', () => {
   it('runs as migrationUser, and grants the other role access', async () => {
     const database = await aDatabase({ migrated: false });
     const { host, port } = database;
-    const [owner, app] = [`owner_${database.database}`, `app_${database.database}`];
-    await database.query(`create role ${owner} login; create role ${app} login`);
-    // PostgreSQL 14 grants it to every role.
-    await database.query(
-      `revoke create on schema public from public; grant create on schema public to ${owner}`,
-    );
+    const { owner, app } = await ownerAndApp(database);
     const connection = { host, port, user: app, database: database.database, migrationUser: owner };
     const config = await file(`${GOOD}database: ${JSON.stringify(connection)}\n`);
     const serving = Cli.serve(config);
@@ -321,12 +325,7 @@ describe('migrate', () => {
   it('can run in a job that alone has migrationUser; the server then needs no CREATE privilege', async () => {
     const database = await aDatabase({ migrated: false });
     const { host, port } = database;
-    const [owner, app] = [`owner_${database.database}`, `app_${database.database}`];
-    await database.query(`create role ${owner} login; create role ${app} login`);
-    // PostgreSQL 14 grants it to every role.
-    await database.query(
-      `revoke create on schema public from public; grant create on schema public to ${owner}`,
-    );
+    const { owner, app } = await ownerAndApp(database);
     const connection = { host, port, user: app, database: database.database };
     const config = await file(`${GOOD}database: ${JSON.stringify(connection)}\n`);
     const asOwner = { REGISTRY_DATABASE_MIGRATION_USER: owner };

@@ -113,7 +113,7 @@ interface OneOfProps<K extends string> {
 export function OneOf<K extends string>(props: OneOfProps<K>): JSX.Element {
   const { label, name, options, value, change, children } = props;
   return (
-    <fieldset class="field one-of">
+    <fieldset class="field">
       <legend class="label">{label}</legend>
       {options.map(([option, title]) => (
         <label key={option} class="check">

@@ -37,7 +37,7 @@ export function DiffText({ sign, text }: { sign: ' ' | '+' | '-'; text: string }
   const Line = sign === '+' ? 'ins' : sign === '-' ? 'del' : 'span';
   // The whole line, because a cut could hide the important part.
   return (
-    <Line class="diff-line">
+    <Line>
       <span aria-hidden="true">{sign} </span>
       {escapeInvisible(text, Infinity)}
     </Line>

@@ -14,7 +14,7 @@ export function UntrustedText({ text, class: name }: { text: string; class?: str
 export function ExternalLink({ to }: { to: string }): JSX.Element {
   if (!isWebUrl(to)) return <UntrustedText text={to} class="break" />;
   return (
-    <a href={to} target="_blank" rel="noopener noreferrer nofollow" class="break external">
+    <a href={to} target="_blank" rel="noopener noreferrer nofollow" class="break">
       <UntrustedText text={to} />
     </a>
   );
