@@ -99,7 +99,6 @@ export class Child {
   }
 }
 
-/** A free port of 127.0.0.1. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

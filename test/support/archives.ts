@@ -61,7 +61,6 @@ export async function aTar(entries: readonly TarEntry[]): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Returns a tar.gz file. */
 export async function aTarGz(entries: readonly TarEntry[]): Promise<Buffer> {
   return gzipSync(await aTar(entries));
 }

@@ -62,7 +62,6 @@ export function anIssuer(options: IssuerOptions = {}): Issuer {
 
 export class Issuer {
   readonly audience: string;
-  /** All requests received. */
   readonly requests: ReceivedRequest[] = [];
   /** The traceparent headers received. */
   readonly traceparents: string[] = [];
@@ -203,7 +202,6 @@ export class Issuer {
     this.answers.set(keepSecret(token), answer);
   }
 
-  /** Sets the userinfo response for this token. */
   setUserinfo(token: string, about: Claims): string {
     this.holders.set(`Bearer ${keepSecret(token)}`, about);
     return token;

@@ -30,7 +30,6 @@ export function portOf(server: Server): number {
   return (server.address() as AddressInfo | null)?.port ?? 0;
 }
 
-/** Its http:// URL. */
 export function urlOf(server: Server): string {
   return `http://127.0.0.1:${portOf(server)}`;
 }

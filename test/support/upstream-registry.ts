@@ -57,7 +57,6 @@ export function anUpstreamRegistry(): UpstreamRegistry {
 }
 
 export class UpstreamRegistry {
-  /** All requests received. */
   readonly requests: OutboundRequest[] = [];
   /** The traceparent headers received. */
   readonly traceparents: string[] = [];

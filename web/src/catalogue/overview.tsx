@@ -136,7 +136,6 @@ function Home({ matching, filter }: SectionProps): JSX.Element {
   );
 }
 
-/** New entries of all registries. */
 function NewEntries({ registries }: { registries: readonly string[] }): JSX.Element {
   const { found } = useSearches(registries, NEWEST, NEWEST_PAGE);
   const entries = newest(readable(found));
