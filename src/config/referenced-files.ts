@@ -76,7 +76,8 @@ function keyIssues(file: string, key: string, known: Map<string, string>, regist
   return other === undefined ? [] : issue(`the file ${file} contains the same key as ${other}`);
 }
 
-function readSecret(file: string): { content: string } | { problem: string } {
+/** Reads a file with a secret, without a trailing line break. */
+export function readSecret(file: string): { content: string } | { problem: string } {
   try {
     const stats = statSync(file);
     // Reading a named pipe could block startup forever.

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
@@ -7,6 +6,7 @@ import type { Caller } from '../auth/caller.js';
 import { ClaimSetsRepository } from '../claim-sets/claim-sets.repository.js';
 import { type Claims, givenForm } from '../claims/claims.js';
 import type { Origin, RegistryConfig } from '../config/config.js';
+import { readSecret } from '../config/referenced-files.js';
 import { isKey, NO_KEY, type RegistryKey } from '../config/registry-keys.js';
 import { REGISTRY_SETTINGS, type RegistryKeySettings } from '../config/registry-settings.dto.js';
 import { registryKeyOf } from '../config/resolve-config.js';
@@ -112,11 +112,13 @@ export class AdminKeys {
       const path = ['keys', position, 'secretFile'];
       const reader = { kind: 'file', settings: {}, claims } as const;
       const file = await this.files.check(key.secretFile, 'content', reader, caller);
-      const content = (await readFile(file, 'utf8').catch(() => '')).replace(/\r?\n$/, '');
-      if (!isKey(content)) throw invalidBody(below(path, issue(`the file ${NO_KEY}`)));
-      const stored = registryKeyOf(key, resolve(this.files.directory, key.secretFile), content);
+      const secret = readSecret(file);
+      const refuse = (problem: string) => invalidBody(below(path, issue(`the file ${problem}`)));
+      if ('problem' in secret) throw refuse(secret.problem);
+      if (!isKey(secret.content)) throw refuse(NO_KEY);
+      const stored = registryKeyOf(key, resolve(this.files.directory, key.secretFile), secret.content);
       if (read.some(({ digest }) => digest === stored.digest))
-        throw invalidBody(below(path, issue('the file contains the same key as another file')));
+        throw refuse('contains the same key as another file');
       read.push(stored);
     }
     return read;

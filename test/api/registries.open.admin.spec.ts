@@ -141,6 +141,14 @@ describe('anonymous access and keys of an API-made registry', () => {
     expect(reply.text).not.toMatch(/hunter2/);
     expect((await admin().get('/v1/registries/refused')).status).toBe(404);
   });
+
+  it('are refused with a key file over 1 MiB, as in the configuration', async () => {
+    const secretFile = folder.write('large', 'k'.repeat(1024 * 1024 + 1));
+    const keys = [{ ...settings.keys[0], secretFile }];
+    const reply = await admin().put('/v1/registries/refused', { ...settings, keys });
+    expectRefused(reply, 400, 'invalid_body');
+    expect(reply.text).toContain('the file is larger than 1 MiB');
+  });
 });
 
 describe('without adminOpenAccess,', () => {
