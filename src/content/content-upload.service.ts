@@ -203,7 +203,7 @@ export class ContentUploads {
   ): Promise<ManagedSource> {
     const source = await shareManaged(manager);
     this.rules.checkSource(source);
-    this.rules.checkClaims(caller, claims);
+    this.rules.checkPublisher(caller, claims);
     this.rules.checkName(caller, entry, claims, source.settings.names);
     return source;
   }

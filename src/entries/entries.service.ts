@@ -139,8 +139,6 @@ export class EntriesService {
     answers: PublicationAnswers,
     context: RequestContext,
   ): Promise<MadeOrHeld<string>> {
-    // Super-admins may omit the claims of later versions, which then inherit the entry's claims: see checkClaims.
-    this.rules.checkClaims(caller, request.claims);
     const asked = await this.askWebhooks(caller, request, context);
     const work = (manager: EntityManager) => this.publishIn(manager, caller, request, asked);
     const { version, held, claims } = await (dryRun
@@ -180,6 +178,8 @@ export class EntriesService {
     { version: incoming, claims: given }: PublishRequest,
     asked: AskedPublication | null,
   ): Promise<Audited<Published>> {
+    // Super-admins may omit the claims of later versions, which then inherit the entry's claims: see checkClaims.
+    this.rules.checkPublisher(caller, given);
     const source = await shareManaged(manager);
     this.rules.checkSource(source);
     // Check this before reading anything about the name: the response must not reveal whether a reserved name exists.

@@ -45,6 +45,17 @@ export class PublishRules {
     @Inject(limitsConfig.KEY) readonly limits: ConfigType<typeof limitsConfig>,
   ) {}
 
+  /**
+   * Checks the role again, and the claims, in the transaction: a reload may have changed the policy while the request
+   * waited for its body or for webhooks.
+   *
+   * @throws ApiError 403 `role_required`; 400 as `checkClaims`.
+   */
+  checkPublisher(caller: Caller, claims: Claims): void {
+    if (!this.policy.mayAct(caller, 'manageEntries')) throw new ApiError('role_required');
+    this.checkClaims(caller, claims);
+  }
+
   /** @throws ApiError 400 `claims_required`, `claims_not_subset`. */
   checkClaims(caller: Caller, claims: Claims, record?: Recorder): void {
     this.policy.checkPublish(caller, claims, record);

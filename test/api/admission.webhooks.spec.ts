@@ -288,6 +288,25 @@ describe('an admission webhook and publications', () => {
     expect((await publish(aName())).status).toBe(201);
   });
 
+  it('decides nothing for a publisher who loses their role while it is asked', async () => {
+    await configure(service, { timeout: '30s' });
+    const [refused, kept] = [aName(), aName()];
+    const answers: (() => void)[] = [];
+    receiver.answer = (delivered) =>
+      [refused, kept].includes(askedIn(delivered).name)
+        ? new Promise((resolve) => void answers.push(() => resolve(says('admit'))))
+        : says('admit');
+    const publications = [publish(refused), publish(kept, { ...WRITER, role: ['writer', 'author'] })];
+    await within(PATIENCE, () => expect(answers).toHaveLength(2));
+    await service.reload((edited) => edited.auth({ roles: { manageEntries: [{ role: 'author' }] } }));
+    for (const answer of answers) answer();
+    const [without, still] = await Promise.all(publications);
+    expectRefused(without as Reply, 403, 'role_required');
+    expect(still?.status, still?.text).toBe(201);
+    expect(await isServed(refused)).toBe(false);
+    await service.reload((edited) => edited.auth({ roles: {} }));
+  });
+
   it('appears in explanations, metrics and the audit trail without its secrets', async () => {
     const question = {
       registry: 'main',
