@@ -9,6 +9,7 @@ import { insertEntries, settleVersions } from '../entry-store/entry-rows.queries
 import { demoteUpstreamLatest } from '../entry-store/latest-version.queries.js';
 import { batches } from '../limits/batches.js';
 import { Source } from '../sources/source.entity.js';
+import { lockSource } from '../sources/sources.repository.js';
 import { inheritedClaimSet } from '../sources/inherited-claims.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { AdmissionItem } from './admission.entity.js';
@@ -69,11 +70,7 @@ export class AdmittedItems {
    */
   async admit(manager: EntityManager, sourceId: number, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    const source = await manager.findOne(Source, {
-      select: { id: true, claimSetId: true, admission: true },
-      where: { id: sourceId },
-      lock: { mode: 'for_no_key_update' },
-    });
+    const source = await lockSource(manager, sourceId).getOne();
     if (!source) return;
     const now = await transactionTime(manager);
     await dropSuperseded(manager, sourceId, ids);

@@ -6,6 +6,7 @@ import { limitLockWaits } from '../database/locks.js';
 import { Polling } from '../database/polling.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { Source } from '../sources/source.entity.js';
+import { lockSource } from '../sources/sources.repository.js';
 import { SourceLeases } from '../sources/source-leases.queries.js';
 import { BlockChange } from './admission.entity.js';
 import { BlockSweep } from './block-sweep.queries.js';
@@ -106,13 +107,7 @@ export class BlockChanges extends Polling {
     for (let attempt = 1; ; attempt += 1)
       try {
         // A nested transaction, which is a savepoint.
-        await manager.transaction((nested) =>
-          nested.findOne(Source, {
-            select: { id: true },
-            where: { id: sourceId },
-            lock: { mode: 'for_no_key_update' },
-          }),
-        );
+        await manager.transaction((nested) => lockSource(nested, sourceId).getOne());
         break;
       } catch (error) {
         if (attempt === ATTEMPTS || !isLockConflict(error)) throw error;

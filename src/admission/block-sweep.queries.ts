@@ -4,7 +4,7 @@ import { SYNC_ACTOR } from '../audit/audit-event.js';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { readInParts } from '../database/bulk.js';
 import { enterAdmission } from '../database/locks.js';
-import type { EntryType } from '../documents/entry-types.js';
+import type { VersionName } from '../documents/entry-types.js';
 import { deleteEmptyEntries, deleteVersions, settleVersions } from '../entry-store/entry-rows.queries.js';
 import type { Members } from '../members/members.responses.js';
 import { batches } from '../limits/batches.js';
@@ -31,11 +31,8 @@ const ROWS_PER_READ = 1_000;
 const DOCUMENTS_PER_READ = 25;
 const ROWS_PER_STATEMENT = 2_000;
 
-interface ScannedRow {
+interface ScannedRow extends VersionName {
   readonly id: string;
-  readonly type: EntryType;
-  readonly name: string;
-  readonly version: string;
   readonly digest: Buffer;
   readonly document: string | null;
   readonly members: Members | null;

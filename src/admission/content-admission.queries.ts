@@ -6,7 +6,7 @@ import type { Claims } from '../claims/claims.js';
 import type { AdmissionConfig } from '../config/config.js';
 import { transactionTime } from '../database/locks.js';
 import { enterAdmission, limitLockWaits } from '../database/locks.js';
-import type { EntryType } from '../documents/entry-types.js';
+import type { VersionName } from '../documents/entry-types.js';
 import { noteChanged } from '../entry-store/entry-rows.queries.js';
 import { EntryVersion } from '../entry-store/entry.entity.js';
 import { ApiError } from '../http/errors.js';
@@ -36,7 +36,7 @@ export type ContentTarget = { readonly versionId: string } | { readonly itemId: 
 /** The facts that rules need when the content of a served version is stored. */
 export type ContentRules = 'all' | 'blocks';
 
-interface JudgedVersion {
+interface JudgedVersion extends VersionName {
   readonly id: string;
   readonly entryId: string;
   readonly sourceId: number;
@@ -45,9 +45,6 @@ interface JudgedVersion {
   readonly admission: AdmissionConfig | null;
   readonly review: readonly ReviewRule[] | null;
   readonly claims: Claims;
-  readonly type: EntryType;
-  readonly name: string;
-  readonly version: string;
   readonly digest: Buffer;
   readonly document: string;
   readonly publishedAt: Date;

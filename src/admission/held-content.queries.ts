@@ -4,7 +4,7 @@ import { type Caller, personKey } from '../auth/caller.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { jsonMember } from '../database/sql-expressions.js';
-import type { EntryType } from '../documents/entry-types.js';
+import type { VersionName } from '../documents/entry-types.js';
 import { batches } from '../limits/batches.js';
 import type { Members } from '../members/members.responses.js';
 import { MANAGED_KIND } from '../source-kinds/kinds.js';
@@ -12,11 +12,8 @@ import { isStorable } from '../validation/storable-text.js';
 import { AdmissionItem } from './admission.entity.js';
 
 /** A held publication, whether or not its content has arrived. */
-export interface HeldPublication {
+export interface HeldPublication extends VersionName {
   readonly id: string;
-  readonly type: EntryType;
-  readonly name: string;
-  readonly version: string;
   readonly document: string;
   readonly claims: Claims;
   readonly hasContent: boolean;

@@ -2,18 +2,14 @@ import type { EntityManager } from 'typeorm';
 import { currentTime } from '../database/locks.js';
 import type { EntryName } from '../documents/entry-types.js';
 import { Entry } from '../entry-store/entry.entity.js';
-import { Source } from '../sources/source.entity.js';
+import { lockSource } from '../sources/sources.repository.js';
 import { AdmissionDecision, AdmissionItem, type Decision, type ItemStatus } from './admission.entity.js';
 import { type ItemPublisher, setReasons } from './held-items.queries.js';
 import type { HoldReason } from './hold-reason.js';
 
 /** Locks an item, after its source, to serialize decisions on it. */
 export async function lockItem(manager: EntityManager, sourceId: number, id: string): Promise<Date> {
-  await manager.findOne(Source, {
-    select: { id: true },
-    where: { id: sourceId },
-    lock: { mode: 'for_no_key_update' },
-  });
+  await lockSource(manager, sourceId).getOne();
   await manager.findOne(AdmissionItem, {
     select: { id: true },
     where: { id },

@@ -6,7 +6,7 @@ import { AccessPolicy } from '../authz/access-policy.js';
 import { ReachableClaimSets } from '../authz/reachable-claim-sets.queries.js';
 import type { Claims } from '../claims/claims.js';
 import { bind } from '../database/statements.js';
-import type { EntryType } from '../documents/entry-types.js';
+import type { EntryName } from '../documents/entry-types.js';
 import { ApiError } from '../http/errors.js';
 import { roundestBetween } from '../http/lists.js';
 import { pauseIfDue } from '../limits/time-slice.js';
@@ -34,13 +34,11 @@ interface ReviewedSource {
 }
 
 /** An item that the caller sees. */
-export interface SeenItem {
+export interface SeenItem extends EntryName {
   readonly id: string;
   readonly sourceId: number;
   readonly source: string;
   readonly kind: string;
-  readonly type: EntryType;
-  readonly name: string;
   readonly version: string | null;
   readonly status: ItemStatus;
   readonly reasons: readonly HoldReason[];
@@ -120,11 +118,7 @@ export class SeenItems {
   /** Returns the held versions of an entry, or of one of its versions, that the caller sees. */
   async holding(
     caller: Caller,
-    {
-      type,
-      name,
-      version,
-    }: { readonly type: string; readonly name: string; readonly version?: string | undefined },
+    { type, name, version }: EntryName & { readonly version?: string | undefined },
   ): Promise<readonly SeenItem[]> {
     if (![type, name, version ?? ''].every(isStorable)) return [];
     const condition = `i.status = 'held' and i.change is null and i.type = $type::text and i.name = $name::text

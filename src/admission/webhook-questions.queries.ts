@@ -3,7 +3,7 @@ import type { Claims } from '../claims/claims.js';
 import { insertMany } from '../database/bulk.js';
 import { transactionTime } from '../database/locks.js';
 import { timeIn } from '../database/sql-expressions.js';
-import type { EntryType } from '../documents/entry-types.js';
+import type { VersionName } from '../documents/entry-types.js';
 import { batches } from '../limits/batches.js';
 import { AdmissionItem, AdmissionQuestion } from './admission.entity.js';
 import type { AskedVersion } from './admission-webhooks.js';
@@ -20,11 +20,8 @@ export interface WebhookQuestion {
 }
 
 /** An item about which webhooks have responded. */
-export interface AnsweredItem {
+export interface AnsweredItem extends VersionName {
   readonly id: string;
-  readonly type: EntryType;
-  readonly name: string;
-  readonly version: string;
   readonly digest: Buffer;
   readonly claims: Claims | null;
   readonly reasons: readonly HoldReason[];

@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { ON_PRIMARY, utcText } from '../../database/sql-expressions.js';
 import { type OrderedRows, readFirst, readInParts } from '../../database/bulk.js';
-import type { EntryType } from '../../documents/entry-types.js';
+import type { VersionName } from '../../documents/entry-types.js';
 import { MAX_PAGE_BYTES } from '../../http/lists.js';
 import { type Summary, summaryOf } from '../../entry-store/entry-summary.js';
 import { batches } from '../../limits/batches.js';
@@ -131,18 +131,13 @@ const WITHOUT_SUMMARY: OrderedRows = {
   order: 'v.id',
 };
 
+type UnsummarizedVersion = VersionName & { id: string; document: string; digest: Buffer };
+
 /** Adds the missing summaries of versions that were stored by a review, or before they were the latest. */
 export async function addSummaries(dataSource: DataSource, versionIds: readonly string[]): Promise<void> {
   for await (const batch of batches(versionIds, DOCUMENTS_PER_BATCH))
     for (;;) {
-      const versions = await readFirst<{
-        id: string;
-        type: EntryType;
-        name: string;
-        version: string;
-        document: string;
-        digest: Buffer;
-      }>(dataSource.manager, WITHOUT_SUMMARY, [batch]);
+      const versions = await readFirst<UnsummarizedVersion>(dataSource.manager, WITHOUT_SUMMARY, [batch]);
       if (versions.length === 0) break;
       const summaries: string[] = [];
       for (const version of versions) {
