@@ -1,7 +1,7 @@
 import { parse, Range } from 'semver';
 import type { EntryType, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import { toProse } from '../documents/document-problem.js';
-import { elements, isObject, member } from '../json/json-values.js';
+import { elements, isObject, member, textMember } from '../json/json-values.js';
 import type { MemberPackage, Members } from '../members/members.responses.js';
 import { normalizedPypi, spellingsOf } from '../members/package-names.js';
 import { matchesGlob } from '../sources/entry-filter.js';
@@ -64,7 +64,6 @@ export function isInRange(version: string, range: string): boolean {
 export class CompiledBlock {
   private readonly types: ReadonlySet<string> | null;
   private readonly names: Globs | null;
-  private readonly range: Range | '*' | null;
   private readonly digests: ReadonlySet<string> | null;
   private readonly remotes: Globs | null;
   private readonly packages:
@@ -81,15 +80,9 @@ export class CompiledBlock {
     /** Different after each change. */
     readonly revision = '',
   ) {
-    const { types, names, versions, packages, remotes, digests } = rule;
+    const { types, names, packages, remotes, digests } = rule;
     this.types = types ? new Set(types) : null;
     this.names = names ? new Globs(names) : null;
-    this.range =
-      versions === undefined
-        ? null
-        : versions.trim() === '*'
-          ? '*'
-          : new Range(versions, { includePrerelease: true });
     this.digests = digests ? new Set(digests.map((digest) => digest.toLowerCase())) : null;
     this.remotes = remotes ? new Globs(remotes) : null;
     this.packages =
@@ -113,10 +106,8 @@ export class CompiledBlock {
     const { type, name, version, digest, members } = candidate;
     if (this.types?.has(type) === false || this.names?.match(name) === false) return null;
     if (this.digests?.has(digest.toString('hex')) === false) return null;
-    if (this.range !== null && this.range !== '*') {
-      const parsed = parse(version);
-      if (!parsed || !this.range.test(parsed)) return null;
-    }
+    const { versions } = this.rule;
+    if (versions !== undefined && !isInRange(version, versions)) return null;
     if (!this.readsDocuments) return '';
     const content = document();
     const { remotes } = this;
@@ -136,9 +127,9 @@ export class CompiledBlock {
   }
 
   private hasPackage(given: unknown): boolean {
-    const registryType = textOf(given, 'registryType').toLowerCase();
+    const registryType = (textMember(given, 'registryType') ?? '').toLowerCase();
     const identifiers = identifiersOf(given).map((identifier) => comparable(registryType, identifier));
-    const version = textOf(given, 'version');
+    const version = textMember(given, 'version') ?? '';
     return (this.packages ?? []).some(
       (blocked) =>
         blocked.registryType === registryType &&
@@ -190,18 +181,13 @@ function isInBlockedRange(version: string, range: string): boolean {
   }
 }
 
-function textOf(value: unknown, key: string): string {
-  const text = member(value, key);
-  return typeof text === 'string' ? text : '';
-}
-
 // The tag or digest of an image is part of its identifier.
 function identifiersOf(given: unknown): string[] {
-  const identifier = textOf(given, 'identifier');
+  const identifier = textMember(given, 'identifier') ?? '';
   const [untagged = ''] = identifier.split('@', 1);
   const colon = untagged.lastIndexOf(':');
   const image = colon > untagged.lastIndexOf('/') ? untagged.slice(0, colon) : untagged;
-  return [identifier, image, textOf(given, 'url')].filter((text) => text !== '');
+  return [identifier, image, textMember(given, 'url') ?? ''].filter((text) => text !== '');
 }
 
 // Blocks examine the packages that the upstream sent, even if the document has been rewritten; see REWRITTEN.
@@ -263,7 +249,7 @@ function shownMember(text: string): string {
 
 // A URL is compared as written and in its normal form.
 function hasRemote(remotes: Globs, remote: unknown): boolean {
-  const url = textOf(remote, 'url');
+  const url = textMember(remote, 'url') ?? '';
   if (isTooLong(url)) return true;
   return remotes.match(url) || (URL.canParse(url) && remotes.match(new URL(url).href));
 }

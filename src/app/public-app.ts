@@ -21,6 +21,7 @@ import {
   limitPipelining,
   limitRequests,
   limitUnreadBytes,
+  type Middleware,
   startInTurn,
 } from '../http/server-limits.js';
 import { NestLogger } from '../telemetry/logger.js';
@@ -77,12 +78,6 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
     if (rawHeaders[position]?.length === 4 && rawHeaders[position]?.toLowerCase() === 'host') hosts += 1;
   return hosts > 1;
 }
-
-type Middleware = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  next: (error?: unknown) => void,
-) => void;
 
 /**
  * reference/access, anonymous mode: while the server listens on a loopback address, requests for other hosts get 400

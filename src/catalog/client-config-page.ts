@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
   ClientConfig,
@@ -49,9 +49,7 @@ export class ConfigPlugins implements PluginPolicy {
   }
 
   toJSON(): string {
-    return createHash('sha256')
-      .update(JSON.stringify([this.marketplace, this.settings]))
-      .digest('base64url');
+    return hash('sha256', JSON.stringify([this.marketplace, this.settings]), 'base64url');
   }
 }
 

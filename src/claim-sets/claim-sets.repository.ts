@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Column, Entity, type EntityManager, In, JoinColumn, ManyToOne, Unique } from 'typeorm';
 import { canonicalClaims, type Claims } from '../claims/claims.js';
@@ -47,7 +47,7 @@ export class ClaimSetsRepository {
    * Locks claim sets in the order of their digests, so that transactions adding the same claim sets cannot deadlock.
    */
   private async lockAll(manager: EntityManager, texts: readonly string[]): Promise<Map<string, ClaimSet>> {
-    const byDigest = new Map([...new Set(texts)].map((canonical) => [hexOf(canonical), canonical]));
+    const byDigest = new Map([...new Set(texts)].map((canonical) => [hash('sha256', canonical), canonical]));
     const digests = [...byDigest.keys()].sort();
     const found = new Map<string, ClaimSet>();
     for (let start = 0; start < digests.length; start += BATCH) {
@@ -91,10 +91,6 @@ export class ClaimSetsRepository {
       .updateEntity(false)
       .execute();
   }
-}
-
-function hexOf(canonical: string): string {
-  return createHash('sha256').update(canonical).digest('hex');
 }
 
 /** Declares the column `claim_set_id`. */

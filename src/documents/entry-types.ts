@@ -136,10 +136,13 @@ export function searchTextOf(type: EntryType, document: Document): string {
     .replaceAll('\0', '');
 }
 
-// The publisher block maps publishers to images or URLs, each with a `tags` array. Other shapes have no tags.
+/** Returns what publishers state about their images or URLs, such as a `tags` array; none for other shapes. */
+export function publisherBlocks(document: Document): unknown[] {
+  return members(member(document['_meta'], PUBLISHER_PROVIDED)).flatMap(members);
+}
+
 function publisherTags(document: Document): string[] {
-  const blocks = members(member(document['_meta'], PUBLISHER_PROVIDED)).flatMap(members);
-  return blocks.flatMap((block) => {
+  return publisherBlocks(document).flatMap((block) => {
     return elements(member(block, 'tags')).filter((tag) => typeof tag === 'string');
   });
 }

@@ -1,12 +1,12 @@
 import { ClientConfig, OMITTED, type ServerVersion } from '../client-config/client-config.js';
 import { CLIENTS, type ClientName } from '../client-config/clients.js';
 import { runsInToolHive } from '../client-config/connections.js';
-import { PUBLISHER_PROVIDED } from '../documents/document-rules.js';
 import {
   type Document,
   ENTRY_TYPES,
   type EntryName,
   type IncomingVersion,
+  publisherBlocks,
 } from '../documents/entry-types.js';
 import { elements, isObject, member, textMember } from '../json/json-values.js';
 import { serverTokens } from '../members/members.js';
@@ -47,7 +47,7 @@ export function summaryOf(
   const document = JSON.parse(version.document) as Document;
   const title = textMember(document, 'title');
   const description = textMember(document, 'description');
-  const blocks = blocksOf(document);
+  const blocks = publisherBlocks(document);
   const tools = blocks.flatMap((block) => texts(elements(member(block, 'tools'))));
   const packages = version.type === 'server' ? serverTokens(document) : [];
   const clients = version.type === 'server' ? clientsFor({ ...version, parsed: document }) : [];
@@ -99,15 +99,11 @@ function transportsOf(document: Document): string[] {
 
 // ToolHive's catalogs write this date into the publisher block, next to the tags and names of tools.
 function ownDate(document: Document): Date | undefined {
-  for (const block of blocksOf(document)) {
+  for (const block of publisherBlocks(document)) {
     const date = parseTimestamp(textMember(member(block, 'metadata'), 'last_updated') ?? '');
     if (date) return date;
   }
   return undefined;
-}
-
-function blocksOf(document: Document): unknown[] {
-  return valuesOf(member(document['_meta'], PUBLISHER_PROVIDED)).flatMap(valuesOf);
 }
 
 /** Tools are names, or objects with a name. */
@@ -115,8 +111,4 @@ function texts(values: readonly unknown[]): string[] {
   return values
     .map((value) => (isObject(value) ? textMember(value, 'name') : value))
     .filter((value) => typeof value === 'string');
-}
-
-function valuesOf(value: unknown): unknown[] {
-  return isObject(value) ? Object.values(value) : [];
 }

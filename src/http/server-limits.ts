@@ -61,7 +61,7 @@ export interface ServerLimits {
   readonly keepAliveMs: number;
 }
 
-type Middleware = (
+export type Middleware = (
   request: IncomingMessage,
   response: ServerResponse,
   next: (error?: unknown) => void,

@@ -4,6 +4,7 @@ import { type EntityManager, In } from 'typeorm';
 import type { Audited, ChangeEvent } from '../audit/audit-trail.js';
 import { secretDigest } from '../auth/audited-oauth.js';
 import type { WebhookConfig } from '../config/config.js';
+import { plain } from '../json/plain.js';
 import { formatDuration } from '../validation/value-checks.js';
 import { type AppliedWebhook, Webhook } from './webhook.entity.js';
 
@@ -80,10 +81,6 @@ function differences(before: ReadonlyMap<string, AppliedWebhook>, forms: readonl
     gone: [...before.keys()].filter((name) => !names.has(name)),
     changed: forms.filter((form) => !isDeepStrictEqual(before.get(form.name), plain(form))),
   };
-}
-
-function plain(form: AppliedWebhook): unknown {
-  return JSON.parse(JSON.stringify(form)) as unknown;
 }
 
 /** Returns the form for the audit trail: a secret is shown as `set`, or as `changed` if it differs from `before`. */
