@@ -51,11 +51,8 @@ export class ItemViews {
     return new JsonText(await this.describe(caller, id));
   }
 
-  async describe(
-    caller: Caller,
-    id: string,
-    manager: EntityManager = this.dataSource.manager,
-  ): Promise<string> {
+  async describe(caller: Caller, id: string): Promise<string> {
+    const { manager } = this.dataSource;
     const item = await this.items.load(caller, id, manager);
     const decisions = await decisionsOf(manager, [item.id]);
     const shown = JSON.stringify(itemAnswer(item, decisions, this.reaches(caller, item)));

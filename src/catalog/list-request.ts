@@ -219,12 +219,7 @@ export function conditionValues(type: EntryType, { filter, after }: Omit<ListReq
 
 /** LIKE pattern for a substring. */
 function likePattern(search: string): string {
-  return `%${likeText(search)}%`;
-}
-
-/** LIKE pattern for exactly this text. */
-function likeText(text: string): string {
-  return text.replaceAll(/[\\%_]/g, '\\$&');
+  return `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
 }
 
 /** reference/search: a search ends within two seconds. */

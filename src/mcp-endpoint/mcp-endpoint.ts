@@ -110,7 +110,7 @@ export class McpEndpoint {
       return result;
     } catch (thrown) {
       const error = toApiError(thrown);
-      if (isToolError(error)) return toolError(error);
+      if (TOOL_ERRORS.has(error.code)) return toolError(error);
       throw thrown;
     }
   }
@@ -177,18 +177,16 @@ function sentenceIn(text: string): string {
   return 'The body is not a JSON-RPC message';
 }
 
-/** Errors that a corrected call can avoid. Any other error fails the entire request, as in the REST API. */
+/**
+ * Errors that a corrected call can avoid: they become tool results with status 200 (reference/mcp). Any other error fails
+ * the entire request, as in the REST API.
+ */
 const TOOL_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'entry_not_found',
   'version_not_found',
   'invalid_cursor',
   'invalid_parameter',
 ]);
-
-/** Returns whether the error becomes a tool result with status 200 instead of failing the request (reference/mcp). */
-function isToolError({ code }: ApiError): boolean {
-  return TOOL_ERRORS.has(code);
-}
 
 /** A tool execution error (MCP 2025-11-25 server/tools). */
 function toolError({ code, message }: ApiError): CallToolResult {

@@ -76,7 +76,8 @@ export class Tools {
       outputSchema: searchOutput('skills', SKILL_ROW),
       run: async (access: VerifiedAccess, args: SearchArguments) => {
         const request = bareListRequest('skill', queryOf(args));
-        return this.rowsOf(await this.catalog.list(access, 'skill', request), 'skills', skillRow);
+        const page = await this.catalog.list(access, 'skill', request);
+        return this.rowsOf(page, 'skills', (document) => picked(document, SKILL_KEYS));
       },
     },
     {
@@ -117,7 +118,7 @@ export class Tools {
   private rowsOf(page: CachedJson, listKey: string, row: (item: unknown) => object): object {
     const cached = this.rowsByPage.get(page);
     if (cached) return cached;
-    const list = parsed(page);
+    const list = JSON.parse(textOf(page)) as object;
     const { count, nextCursor } = member(list, 'metadata') as { count: number; nextCursor?: string };
     const rows = {
       [listKey]: elements(member(list, listKey)).map(row),
@@ -156,17 +157,9 @@ function serverRow(item: unknown): object {
   return { ...picked(member(item, 'server'), SERVER_KEYS), status };
 }
 
-function skillRow(document: unknown): object {
-  return picked(document, SKILL_KEYS);
-}
-
 function picked(document: unknown, keys: readonly string[]): object {
   const members = keys.map((key) => [key, member(document, key)] as const);
   return Object.fromEntries(members.filter(([, value]) => typeof value === 'string'));
-}
-
-function parsed(page: CachedJson): object {
-  return JSON.parse(textOf(page)) as object;
 }
 
 function textOf({ bytes }: CachedJson): string {

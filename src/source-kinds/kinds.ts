@@ -140,10 +140,6 @@ export type SyncedKind = KindFilledBy<'sync'>;
 /** The kinds that are watched. */
 export type WatchedKind = KindFilledBy<'watch'>;
 
-export function isSyncedKind(kind: SourceKind): kind is SyncedKind {
-  return KINDS[kind].filledBy === 'sync';
-}
-
 export const WATCHED_KINDS = SOURCE_KINDS.filter((kind) => KINDS[kind].filledBy === 'watch');
 
 /**

@@ -7,7 +7,7 @@ import { withinQuota } from '../http/server-limits.js';
 import { ownShortage } from '../limits/own-resources.js';
 import { Quota } from '../limits/quota.js';
 import { FetchError } from '../outbound/fetch-error.js';
-import { isSyncedKind, type SyncedKind } from '../source-kinds/kinds.js';
+import { KINDS, type SyncedKind } from '../source-kinds/kinds.js';
 import type { SourceBody } from '../source-kinds/source-settings.dto.js';
 import type { LeasedSource } from '../sources/source-leases.queries.js';
 import { SourcesService } from '../sources/sources.service.js';
@@ -105,5 +105,5 @@ function answerOf({ content, format }: SourceContent & { kind: 'content' }): Sou
 }
 
 function isSynced(declared: SourceConfig): declared is SourceConfig<SyncedKind> {
-  return isSyncedKind(declared.kind);
+  return KINDS[declared.kind].filledBy === 'sync';
 }

@@ -37,31 +37,27 @@ export class PageFile {
   }
 }
 
+export const PAGE_FILES = Symbol('web UI files');
+export type PageFiles = ReadonlyMap<string, PageFile>;
+
+/** The build output, next to the built server. */
+const FOLDER = resolve(import.meta.dirname, '../web');
+
 /** Reads the web UI's files by path. They are few and small, and never change while the server runs. */
-function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
-  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
+export function builtPage(): PageFiles {
+  const names = readdirSync(FOLDER, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+    .map((entry) => join(entry.parentPath, entry.name).slice(FOLDER.length + 1));
   return new Map(
     names.map((name) => [
       name.replaceAll('\\', '/'),
-      new PageFile(typeOf(name), readFileSync(join(folder, name))),
+      new PageFile(typeOf(name), readFileSync(join(FOLDER, name))),
     ]),
   );
 }
 
 function typeOf(name: string): string {
   return TYPES[extname(name)] ?? 'application/octet-stream';
-}
-
-export const PAGE_FILES = Symbol('web UI files');
-export type PageFiles = ReturnType<typeof readPageFiles>;
-
-/** The build output, next to the built server. */
-const FOLDER = resolve(import.meta.dirname, '../web');
-
-export function builtPage(): PageFiles {
-  return readPageFiles(FOLDER);
 }
 
 /** `Cache-Control` for the files. Asset names contain a content digest, so assets never change. */

@@ -83,7 +83,10 @@ export class SearchIndex implements OnApplicationShutdown {
   private reading: Promise<unknown> = Promise.resolve();
   /** Registries that did not fit, as lists of source ids. */
   private readonly tooLarge = new LRUCache<string, true>({ max: 1_000, ttl: MIN_STAY_MS });
-  private readonly sweeping = setInterval(() => void this.sweep().catch(() => undefined), SWEEP_MS).unref();
+  private readonly sweeping = setInterval(
+    () => void this.afterReading(() => this.dropUnused(UNUSED_MS)).catch(() => undefined),
+    SWEEP_MS,
+  ).unref();
 
   constructor(
     private readonly dataSource: DataSource,
@@ -170,10 +173,6 @@ export class SearchIndex implements OnApplicationShutdown {
    */
   private update(view: View): Promise<boolean> {
     return this.afterReading(() => this.read(view));
-  }
-
-  private sweep(): Promise<void> {
-    return this.afterReading(() => this.dropUnused(UNUSED_MS));
   }
 
   private afterReading<Result>(work: () => Promise<Result>): Promise<Result> {
