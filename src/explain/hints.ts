@@ -3,6 +3,7 @@ import { claimText } from '../claims/claims.js';
 import type { ProviderConfig } from '../config/config.js';
 import { OPTIONAL_STATUSES } from '../documents/statuses.js';
 import { isObject, type Pointer } from '../json/json-values.js';
+import { withoutRepetitions } from './least-missing.js';
 import type { ExplainedMissing, Step } from './steps.js';
 
 const MAX_HINTS = 20;
@@ -36,7 +37,7 @@ export function hintsFor(held: Held, steps: readonly Step[]): string[] {
       .filter((key) => isTooLarge(held[key]))
       .map(tooLarge),
     ...scopeHint(held, missing),
-    ...similarClaims(held, distinct(missing).slice(0, MAX_COMPARED)),
+    ...similarClaims(held, withoutRepetitions(missing).slice(0, MAX_COMPARED)),
     ...steps.flatMap(ofStep),
   ];
   return [...new Set(hints)].slice(0, MAX_HINTS);
@@ -183,10 +184,6 @@ function nestedPaths(
     nestedPaths(member, `${parent}${name}.`, levels - 1, found);
   }
   return found;
-}
-
-function distinct(missing: readonly ExplainedMissing[]): ExplainedMissing[] {
-  return [...new Map(missing.map((one) => [JSON.stringify([one.key, one.needs]), one])).values()];
 }
 
 function quoted(text: string): string {

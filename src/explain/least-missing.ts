@@ -52,7 +52,7 @@ async function needed<Missing extends MissingClaim>(
   return missing;
 }
 
-function withoutRepetitions<Missing extends MissingClaim>(missing: readonly Missing[]): Missing[] {
+export function withoutRepetitions<Missing extends MissingClaim>(missing: readonly Missing[]): Missing[] {
   const first = new Map(missing.toReversed().map((one) => [JSON.stringify([one.key, one.needs]), one]));
   return missing.filter((one) => first.get(JSON.stringify([one.key, one.needs])) === one);
 }

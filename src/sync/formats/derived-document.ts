@@ -53,7 +53,7 @@ export function derivedDocument({
   const document = {
     namespace,
     name,
-    title: first('displayName', titleOf),
+    title: first('displayName', (value) => lineOf(value, MAX_TITLE)),
     description: first('description', documentDescriptionOf),
     version,
     license: first('license', (value) => lineOf(value, MAX_LICENSE)),
@@ -85,10 +85,6 @@ export function derivedVersion(statedBy: readonly unknown[], id: string | undefi
     if (typeof version === 'string' && version.trim() !== '') return version.trim();
   }
   return id?.slice(0, VERSION_DIGITS);
-}
-
-function titleOf(value: unknown): string | undefined {
-  return lineOf(value, MAX_TITLE);
 }
 
 function lineOf(value: unknown, limit: number): string | undefined {
