@@ -43,7 +43,6 @@ export function candidateOf(
   return { type, name, version, digest, document: () => document, members };
 }
 
-/** A block that matches a version. */
 export interface BlockMatch {
   readonly block: CompiledBlock;
   /** The member of the content that matches; empty if the document matches. */

@@ -128,7 +128,6 @@ function syncedColumns({
   };
 }
 
-/** Sets the reasons of held items. */
 export async function setReasons(
   manager: EntityManager,
   items: readonly Pick<AdmissionItem, 'id' | 'reasons'>[],
@@ -216,7 +215,6 @@ export async function countHeldBy(manager: EntityManager, publisherKey: Buffer |
   return manager.countBy(AdmissionItem, { publisherKey, status: 'held', isApproved: false });
 }
 
-/** A change to hold. */
 export interface NewChange extends EntryName {
   readonly version: string | null;
   readonly reasons: readonly HoldReason[];

@@ -66,7 +66,6 @@ export async function leaveToBlocks(
   await manager.update(AdmissionItem, { id }, { isApproved: true });
 }
 
-/** Returns the claim set of an entry. */
 export async function claimSetOf(
   manager: EntityManager,
   sourceId: number,

@@ -33,7 +33,6 @@ interface ReviewedSource {
   readonly own: readonly number[];
 }
 
-/** An item that the caller sees. */
 export interface SeenItem extends EntryName {
   readonly id: string;
   readonly sourceId: number;
@@ -68,14 +67,12 @@ type Row = Omit<SeenItem, 'required'> & { readonly rule: number | null };
 /** The position of an item in a list, newest first. */
 export type ItemPlace = Pick<SeenItem, 'createdAt' | 'id'>;
 
-/** The matching items that a caller sees. */
 export interface MatchingItems {
   readonly items: readonly SeenItem[];
   /** Set if only the items from this position on were examined: a position, not that of an item. */
   readonly reached: ItemPlace | null;
 }
 
-/** Items per read. */
 const ITEMS_PER_SLICE = 100;
 /**
  * Maximum number of items examined per request, because publishers control how many exist and which claims they have.

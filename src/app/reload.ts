@@ -17,7 +17,6 @@ interface AppliedRules {
   readonly settled: AuthConfig;
 }
 
-/** The result of a reload. */
 export interface Reloaded {
   /** What this reload changed, such as `source catalog: created`. */
   readonly changes: Changes;

@@ -75,7 +75,6 @@ export interface AuditScope {
   readonly claims: readonly Claims[];
 }
 
-/** An event to be written. */
 export interface AuditEvent {
   readonly action: AuditAction;
   readonly outcome: 'allowed' | 'refused';

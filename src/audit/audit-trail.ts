@@ -23,7 +23,6 @@ import {
 } from './audit-event.js';
 import { AuditQueries, type WrittenEvent } from './audit.queries.js';
 
-/** A change to be recorded. */
 export interface ChangeEvent {
   readonly action: AuditAction;
   readonly target: AuditTarget;

@@ -16,7 +16,6 @@ export interface WaitingEvent {
   readonly isKept: boolean;
 }
 
-/** A stored event. */
 export interface WrittenEvent {
   readonly id: string;
   /** RFC 3339 in UTC. */

@@ -21,7 +21,6 @@ const MAX_KEYS = 100;
 /** reference/authentication: how many keys are tried for one token. */
 const MAX_TRIED = 5;
 
-/** One public key of a provider. */
 export interface ProviderKey {
   readonly kid: string | undefined;
   /** The only algorithm allowed for this key, if the provider restricts it. */

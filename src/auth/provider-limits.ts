@@ -20,7 +20,6 @@ export class ProviderLimitExceeded extends Error {
 
 /** A request to a provider about one token, for introspection or for the groups of the token's holder. */
 export interface TokenLookup {
-  /** Digest of the token. */
   readonly digest: string;
   /** Whether the provider has accepted this token before. */
   readonly known: boolean;

@@ -81,7 +81,6 @@ export const MayBeLong = Reflector.createDecorator<LongWhen>();
 export const WritesNothingOf = Reflector.createDecorator<WritesNothing>();
 export const AcceptsBasic = Reflector.createDecorator();
 
-/** The behavior of a route. */
 interface RouteBehavior {
   readonly access: RouteAccess;
   /**

@@ -19,7 +19,6 @@ export class NoSubject extends Error {
   override readonly name = 'NoSubject';
 }
 
-/** The caller of a verified token. */
 export interface TokenCaller {
   readonly caller: Caller;
   /** Expiry, by `performance.now()`. */

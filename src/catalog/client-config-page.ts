@@ -32,7 +32,6 @@ export class LongConfig extends Error {
   override readonly name = 'LongConfig';
 }
 
-/** A client's file. */
 export interface ClientConfigFile {
   readonly client: ClientName;
   readonly form: ConfigForm;

@@ -42,7 +42,6 @@ export class Position {
   @IsStorable() readonly key: string;
 }
 
-/** Content of a list cursor. */
 class ListCursor {
   @IsDefined() @ValidateNested() @Type(() => ListFilter) readonly filter: ListFilter;
   @IsInt() @Min(1) @Max(MAX_PAGE) readonly limit: number;
@@ -67,7 +66,6 @@ export interface VersionsRequest {
   readonly after: string | null;
 }
 
-/** Content of a version list cursor. */
 class VersionsCursor {
   @IsStorable() readonly name: string;
   @IsBoolean() readonly includeDeleted: boolean;

@@ -175,7 +175,6 @@ export class PageCache {
     return this.pages.has(key);
   }
 
-  /** Creates a page from a body and caches it. */
   add(key: string, { parts, headers }: PageBody): CachedJson {
     const page = new CachedJson(parts, headers, () => this.measureAgain(key));
     this.pages.set(key, page);

@@ -36,7 +36,6 @@ interface KnownSource {
   readonly isStored: boolean;
 }
 
-/** A configuration's sources with their entries. */
 export interface KnownSources {
   readonly sources: ReadonlyMap<string, KnownSource>;
   /** Describes in the output where the entries were read from. */

@@ -22,9 +22,7 @@ export interface Tree {
   readonly files: readonly ContentTreeFile[];
 }
 
-/** A file to store. */
 export interface IncomingFile extends ContentTreeFile {
-  /** Opens the file for reading. */
   readonly open: () => AsyncIterable<Buffer>;
 }
 
@@ -57,7 +55,6 @@ export function sortFiles<File extends ContentTreeFile>(files: readonly File[]):
   return keyed.sort((one, other) => Buffer.compare(one.key, other.key)).map(({ file }) => file);
 }
 
-/** The digest and size of a tree. */
 export type TreeSummary = Omit<Tree, 'files'>;
 
 export function treeSummaryOf(files: readonly ContentTreeFile[]): TreeSummary {

@@ -3,7 +3,6 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { poolOf } from './connection-pool.js';
 
-/** Values by parameter name. */
 export type NamedValues = Readonly<Record<string, unknown>>;
 
 /** A statement with numbered parameters. */

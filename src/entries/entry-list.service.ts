@@ -34,7 +34,6 @@ class CursorPosition implements ListPosition {
   @IsInt() @Min(1) @Max(MAX_RANK) readonly rank: number;
 }
 
-/** The content of a cursor. */
 class EntryListCursor {
   @IsDefined() @ValidateNested() @Type(() => CursorPosition) readonly after: CursorPosition;
   @IsOptional() @IsInt() @Min(1) @Max(MAX_PAGE) readonly limit?: number;

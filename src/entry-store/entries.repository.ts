@@ -207,7 +207,6 @@ export class EntriesRepository {
   }
 }
 
-/** An entry to insert. */
 interface NewEntry {
   readonly sourceId: number;
   /** The claims as given. */
@@ -221,7 +220,6 @@ interface NewVersion {
   readonly now: Date;
 }
 
-/** The status to set. */
 export interface NewStatus {
   readonly status: Status;
   readonly message: string | null;

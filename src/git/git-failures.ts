@@ -76,7 +76,6 @@ const EXPLANATIONS: readonly (readonly [RegExp, (hasPassword: boolean) => string
   ],
 ];
 
-/** Returns whether git could not connect. */
 export function couldNotConnect(stderr: string): boolean {
   return /Could not resolve host|Connection refused|Failed to connect|Couldn't connect|No route to host/.test(
     separate(stderr).own,

@@ -124,7 +124,6 @@ async function firstWithSources(query: SelectQueryBuilder<Registry>): Promise<Re
   return registry ?? null;
 }
 
-/** Returns the registries of a query with their sources. */
 async function withSources(query: SelectQueryBuilder<Registry>): Promise<Registry[]> {
   const { entities, raw } = await query.getRawAndEntities<{
     held_sources: { sourceId: number; name: string }[];

@@ -97,7 +97,6 @@ export class SourcesRepository {
     return names.flatMap((name) => byName.get(name) ?? []);
   }
 
-  /** Returns the managed source, if there is one. */
   async findManaged(): Promise<Source | null> {
     return this.select(this.sources.manager).where({ kind: MANAGED_KIND }).getOne();
   }

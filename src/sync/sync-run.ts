@@ -39,7 +39,6 @@ import { countLiveEntries } from './sync.queries.js';
 
 const INTERNAL_FAILURE = 'The sync failed because of an internal error: see the log for the cause';
 
-/** The content to write. */
 interface SyncContent {
   readonly content: FormatContent;
   /** The versions removed from the source if `content` contains only changes; null if `content` is complete. */

@@ -110,7 +110,6 @@ export class ViewsQueries {
     return this.prepared.query<PartitionList[]>(PARTITIONS, [sourceIds]);
   }
 
-  /** Returns the claims of each claim set, by id. */
   async claimsOf(claimSetIds: readonly number[]): Promise<Map<number, Claims>> {
     const rows = await this.prepared.query<{ id: number; claims: Claims }[]>(CLAIMS, [claimSetIds]);
     return new Map(rows.map(({ id, claims }) => [id, claims]));

@@ -66,7 +66,6 @@ export function sourcesOf(view: View): readonly number[] {
   return view.seesAll ? view.sourceIds : view.visible.map(({ sourceId }) => sourceId);
 }
 
-/** Counts the visible partitions. */
 export function countPartitions({ visible }: ViewOfPartitions): number {
   return visible.reduce((sum, { claimSetIds }) => sum + claimSetIds.length, 0);
 }

@@ -3,7 +3,6 @@ import { Webhook } from './webhook.entity.js';
 
 // Decides when a failing webhook is tried again, and when it is paused instead.
 
-/** A failure in a round of deliveries. */
 export interface RoundFailure {
   readonly error: string;
   /** Time until the next attempt; `retryForMs` may shorten it. */

@@ -18,7 +18,6 @@ export interface WebhookState {
 /** Number of deliveries kept per webhook. */
 const MAX_DELIVERIES = 1_000;
 
-/** An attempt to deliver a message. */
 export interface DeliveryAttempt {
   readonly id: string;
   readonly type: string;

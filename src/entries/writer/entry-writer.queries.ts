@@ -33,7 +33,6 @@ export async function updateClaimSets(
   return updated.map(({ id }) => id);
 }
 
-/** Returns the entries of a source with these names. */
 export async function findEntries(
   manager: EntityManager,
   sourceId: number,
@@ -47,7 +46,6 @@ export async function findEntries(
   );
 }
 
-/** Adds versions to their entries. */
 export async function insertVersions(manager: EntityManager, rows: Iterable<NewVersionRow>): Promise<void> {
   await copyRows(
     manager,

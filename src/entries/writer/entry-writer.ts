@@ -52,7 +52,6 @@ export interface WriteCounts {
   readonly unchanged: number;
 }
 
-/** The result of a write. */
 export interface Written {
   readonly counts: WriteCounts;
   /** Versions that are not stored because their entry is full (reference/limits), or that admission rejected (§11). */

@@ -59,7 +59,6 @@ export function sizesOfEntries(
 /** A stored version with the length of its document. */
 export type SizedVersion = StorableVersion & Pick<StoredVersion, 'publishedAt'>;
 
-/** Returns all versions of an entry in a source. */
 export function sizedVersions(
   manager: EntityManager,
   sourceId: number,

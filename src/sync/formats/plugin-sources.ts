@@ -40,7 +40,6 @@ interface Unreadable {
 
 type PluginSource = LocalPlugin | RemotePlugin | Unreadable;
 
-/** An entry of a marketplace. */
 type MarketplaceEntry = Readonly<Record<string, unknown>>;
 
 /** A plugin listed in a marketplace. */
