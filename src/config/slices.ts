@@ -1,5 +1,5 @@
 import type { DynamicModule } from '@nestjs/common';
-import { type ConfigFactory, ConfigModule, getConfigToken, registerAs } from '@nestjs/config';
+import { ConfigModule, getConfigToken, registerAs } from '@nestjs/config';
 import { type Config, oauthInUse } from './config.js';
 import { freeze } from '../json/plain.js';
 
@@ -76,11 +76,6 @@ export const corsConfig = slice('cors', ({ cors }) => cors);
 /** Which words searches treat as equal. */
 export const searchConfig = slice('search', ({ search }) => search);
 
-/** Returns the slices of a configuration, for `ConfigModule`. */
-function configurationSlices(config: Config): ConfigFactory[] {
-  return SLICES.map((each) => registerAs(each.token, () => each(config)));
-}
-
 /** Provides the slices globally. Does not read the environment, because `loadConfig` has already done so. */
 export function configurationModule(config: Config): Promise<DynamicModule> {
   return ConfigModule.forRoot({
@@ -88,6 +83,6 @@ export function configurationModule(config: Config): Promise<DynamicModule> {
     ignoreEnvFile: true,
     ignoreEnvVars: true,
     skipProcessEnv: true,
-    load: configurationSlices(config),
+    load: SLICES.map((each) => registerAs(each.token, () => each(config))),
   });
 }
