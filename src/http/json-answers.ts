@@ -199,19 +199,19 @@ export class JsonAnswersAdapter extends ExpressAdapter {
   }
 
   override reply(response: Response, body: unknown, status?: number): unknown {
-    if (body instanceof JsonText) return sendText(response, body, status);
-    if (body instanceof StreamedLines) return sendLines(response, body, status);
-    if (body instanceof StreamedJson) return sendStreamed(response, body, status);
-    if (body instanceof CachedJson) return sendCached(response, body, status);
+    if (status !== undefined) response.statusCode = status;
+    if (body instanceof JsonText) return sendText(response, body);
+    if (body instanceof StreamedLines) return sendLines(response, body);
+    if (body instanceof StreamedJson) return sendStreamed(response, body);
+    if (body instanceof CachedJson) return sendCached(response, body);
     return super.reply(response, body, status) as unknown;
   }
 }
 
-function sendText(response: Response, json: JsonText, status?: number): void {
+function sendText(response: Response, json: JsonText): void {
   const { etag } = json;
   setHeaders(response, 'Authorization, Origin', etag);
   if (json.isCreated) response.statusCode = 201;
-  else if (status !== undefined) response.statusCode = status;
   if (isFresh(response, etag)) sendNotModified(response);
   else response.send(json.text);
 }
@@ -219,12 +219,11 @@ function sendText(response: Response, json: JsonText, status?: number): void {
 /** Responses of at least this size are large: passing one to the kernel takes milliseconds, so they go one at a time. */
 export const LARGE_BYTES = 256 * 1024;
 
-async function sendCached(response: Response, json: CachedJson, status?: number): Promise<void> {
+async function sendCached(response: Response, json: CachedJson): Promise<void> {
   const coding = json.isCompressible ? codingFor(response.req) : null;
   const etag = json.etag(coding);
   setHeaders(response, 'Authorization, Origin, Accept-Encoding', etag);
   for (const [name, value] of Object.entries(json.headers)) response.setHeader(name, value);
-  if (status !== undefined) response.statusCode = status;
   if (isFresh(response, etag)) return sendNotModified(response);
   const bytes = coding === null ? json.bytes : await json.compressed(coding);
   if (bytes.length >= LARGE_BYTES) await pauseIfDue();
@@ -233,20 +232,18 @@ async function sendCached(response: Response, json: CachedJson, status?: number)
   response.end(bytes);
 }
 
-async function sendLines(response: Response, lines: StreamedLines, status?: number): Promise<void> {
+async function sendLines(response: Response, lines: StreamedLines): Promise<void> {
   occupyStream(response, lines);
   response.vary('Authorization, Origin');
   response.setHeader('Cache-Control', CACHE_CONTROL);
   response.setHeader('Content-Type', lines.type === CSV_TYPE ? `${CSV_TYPE}; charset=utf-8` : lines.type);
-  if (status !== undefined) response.statusCode = status;
   await sendChunks(response, lines);
 }
 
-async function sendStreamed(response: Response, json: StreamedJson, status?: number): Promise<void> {
+async function sendStreamed(response: Response, json: StreamedJson): Promise<void> {
   if (!isFresh(response, json.etag)) occupyStream(response, json);
   setHeaders(response, 'Authorization, Origin', json.etag);
   for (const [name, value] of Object.entries(json.headers)) response.setHeader(name, value);
-  if (status !== undefined) response.statusCode = status;
   if (isFresh(response, json.etag)) sendNotModified(response);
   else await sendChunks(response, json);
 }
