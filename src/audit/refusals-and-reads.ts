@@ -95,12 +95,7 @@ export class RefusalsAndReads implements OnApplicationShutdown {
     this.hasEnded = true;
     clearTimeout(this.timer);
     const written = this.flushing.then(() => this.flush());
-    const end = new AbortController();
-    await Promise.race([
-      written.catch(() => undefined),
-      pause(STOP_TIMEOUT_MS, undefined, { signal: end.signal }).catch(() => undefined),
-    ]);
-    end.abort();
+    await Promise.race([written.catch(() => undefined), pause(STOP_TIMEOUT_MS, undefined, { ref: false })]);
     if (this.queue.length > 0) this.drop(this.queue.filter(({ isKept }) => isKept).length);
   }
 

@@ -6,6 +6,7 @@ import {
   Registry,
 } from 'prom-client';
 import type { PoolUse } from '../database/connection.js';
+import { unlessAborted } from '../limits/semaphore.js';
 
 export type MetricFamilies = MetricObjectWithValues<MetricValue<string>>[];
 
@@ -54,15 +55,7 @@ export class Metrics {
       reading ??= read()
         .catch(reset)
         .finally(() => (reading = undefined));
-      let timer: NodeJS.Timeout | undefined;
-      const timeout = new Promise<void>((resolve) => {
-        timer = setTimeout(() => {
-          reset();
-          resolve();
-        }, READ_TIMEOUT_MS);
-      });
-      await Promise.race([reading, timeout]);
-      clearTimeout(timer);
+      await unlessAborted(reading, AbortSignal.timeout(READ_TIMEOUT_MS)).catch(reset);
     });
   }
 
