@@ -158,8 +158,7 @@ const MAX_NAME_WIDTH = 60;
 
 /**
  * Checks a configuration against a file of expectations (reference/explain). Returns exit code 0, or 1 if an expectation
- * fails, or 2 if no
- * provider issues the token in a `tokenFile`.
+ * fails, or 2 if no provider issues the token in a `tokenFile`.
  *
  * @param junit output file for the results as JUnit XML.
  */

@@ -168,7 +168,6 @@ export class WhoService {
    * reference/access: a caller without a token has only the claims that the registry grants them.
    *
    * @param entries the claim sets of entries, of which the caller must see at least one; if absent, entering is enough.
-   *
    */
   private admits(granted: Claims, { claims }: Opening, entries?: readonly Claims[]): boolean {
     const caller = { ...UNIDENTIFIED_CALLER, claims: granted };
