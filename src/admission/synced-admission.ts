@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { AuditTrail } from '../audit/audit-trail.js';
 import { SYNC_ACTOR } from '../audit/audit-event.js';
-import { equalClaims } from '../claims/claims.js';
+import { type Claims, equalClaims } from '../claims/claims.js';
 import type { AdmissionConfig } from '../config/config.js';
 import { documentDigest } from '../documents/document-check.js';
 import {
@@ -182,8 +182,7 @@ class SortedContent {
     const { verdict, unasked, isRejectedAgain } = verdictOn(seen, this.rules);
     const claims = this.claimsOf?.(version) ?? null;
     // An approved document returns when the blocks are lifted, with its own claims.
-    const mayReturn = (item: HeldVersion) =>
-      item.isApproved && (claims === null || item.claims === null || equalClaims(item.claims, claims));
+    const mayReturn = (item: HeldVersion) => item.isApproved && hasClaims(item, claims);
     for (const item of items)
       if (item.status === 'held' && item !== held && !(mayReturn(item) && verdict.outcome === 'hold'))
         this.changes.deleted.push(item.id);
@@ -289,6 +288,11 @@ function admitAll(incoming: readonly IncomingVersion[], blocks: ConsideredBlocks
     held: 0,
     blocks,
   };
+}
+
+/** @param claims null for the claims of the source. */
+function hasClaims(item: HeldVersion, claims: Claims | null): boolean {
+  return item.claims && claims ? equalClaims(item.claims, claims) : item.claims === claims;
 }
 
 function nameOf({ type, name, version }: VersionName): VersionName {

@@ -43,13 +43,26 @@ export async function inheritClaims(
   if (!KINDS[source.kind].inheritsClaims) return;
   const claimSetId = await inheritedClaimSet(manager, source, stores);
   await setInheritedClaims(manager, source.id, claimSetId);
-  if (claimSetId !== source.claimSetId) await hideRemoved(manager, source.id);
+  if (claimSetId === source.claimSetId) return;
+  await hideRemoved(manager, source.id);
+  await hideHeld(manager, source.id);
 }
 
 /** Hides the names of entries that were removed while the source had other claims. */
 async function hideRemoved(manager: EntityManager, sourceId: number): Promise<void> {
   await manager.query(
     `update removed_entry set claims = '{}' where source_id = $1 and type <> 'server' and claims is null`,
+    [sourceId],
+  );
+}
+
+/**
+ * Hides held documents like the source's entries. The next sync gives the source's claims to those that the upstream
+ * still has.
+ */
+async function hideHeld(manager: EntityManager, sourceId: number): Promise<void> {
+  await manager.query(
+    `update admission_item set claims = '{}' where source_id = $1 and status = 'held' and claims is null`,
     [sourceId],
   );
 }

@@ -6,6 +6,7 @@ import { cursorIn, versionsIn } from '../support/matchers.js';
 import { aName, consumerAt, entryAt, listAt, publish } from '../support/publishing.js';
 import { keepSecret } from '../support/secrets.js';
 import { aService } from '../support/service.js';
+import { within } from '../support/within.js';
 
 const RED = { team: 'red' };
 const BLUE = { team: 'blue' };
@@ -236,5 +237,44 @@ describe('a source whose filter and claims change together', () => {
     await rewrite();
     expect(await servers(moving.as(BLUE))).toEqual(['For blue', 'The server io.acme/same']);
     expect(await disabled(moving.as(BLUE))).toEqual(['io-acme-last@acme']);
+  });
+});
+
+describe('a blocked document whose successor is held', () => {
+  const serversOf = (source: string, description: string) => [
+    aServer(`io.acme/${source}-same`, '1.0.0', { description: 'same' }),
+    aServer(`io.acme/${source}-changed`, '1.0.0', { description }),
+  ];
+  const sources = ['staying', 'moving'];
+  const blocking = aService({ mode: 'full' })
+    .source('staying', { claims: RED, servers: serversOf('staying', 'first') })
+    .source('moving', { claims: RED, servers: serversOf('moving', 'first') })
+    .registry('main', { sources })
+    .runs();
+  const seen = async (claims: Document) => {
+    const { json } = await blocking.as(claims).get(listAt('server'));
+    return (json as { servers: { server: Document }[] }).servers.map(
+      ({ server }) => `${String(server['name'])} ${String(server['description'])}`,
+    );
+  };
+
+  it('returns only if the claims of its source did not change', async () => {
+    const block = '/v1/blocks/all';
+    const reason = { names: ['io.acme/*'], reason: 'SEC-12' };
+    expect((await blocking.as(SUPER_ADMIN).put(block, reason)).status).toBe(201);
+    await within(20_000, async () => expect(await seen(RED)).toEqual([]));
+    const admission = { rules: [{ names: ['*-changed'], action: 'hold' }] };
+    await blocking.reload((edited) =>
+      edited
+        .source('staying', { claims: RED, admission, servers: serversOf('staying', 'second') })
+        .source('moving', { claims: BLUE, admission, servers: serversOf('moving', 'second') }),
+    );
+    for (const source of sources) await blocking.synced(source);
+    expect((await blocking.as(SUPER_ADMIN).delete(block)).status).toBe(204);
+    await within(20_000, async () => expect(await seen(BLUE)).toContain('io.acme/moving-same same'));
+    expect(await seen(BLUE)).toEqual(['io.acme/moving-same same']);
+    await within(20_000, async () =>
+      expect(await seen(RED)).toEqual(['io.acme/staying-changed first', 'io.acme/staying-same same']),
+    );
   });
 });

@@ -39,6 +39,8 @@ describe('a SQL statement', () => {
       'content/content.entity.ts',
       // Gives held versions the content that their sync has stored.
       'content/source-folders.queries.ts',
+      // Hides held versions when the claims of a source change.
+      'sources/inherited-claims.queries.ts',
       // Counts for the metrics.
       'sync/sync.queries.ts',
     ]);
