@@ -19,7 +19,7 @@ import { HttpClient, withoutAddress } from '../outbound/http-client.js';
 import { signatureHeaders } from '../outbound/webhook-signature.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { toStorable } from '../validation/storable-text.js';
-import type { AskedPublication, Publication } from './publication.js';
+import { type AskedPublication, type Publication, refusedPublication } from './publication.js';
 import type { HoldReason } from './hold-reason.js';
 
 /** Maximum concurrent requests to one webhook, counted separately for publications and held versions. */
@@ -111,10 +111,8 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
    *   waiting.
    * @throws SemaphoreTimeout if too many other requests wait. A webhook that was not asked has not failed.
    */
-  async askAboutPublication(
-    { source, version, claims, caller }: Publication,
-    context: RequestContext,
-  ): Promise<AskedPublication> {
+  async askAboutPublication(publication: Publication, context: RequestContext): Promise<AskedPublication> {
+    const { source, version, claims, caller } = publication;
     const id = randomUUID();
     const key = keyOf(caller, context);
     const publisher = publisherOf(caller);
@@ -142,7 +140,7 @@ export class AdmissionWebhooks implements OnApplicationShutdown {
       const rejections = answers.flatMap(({ config, answer }) =>
         answerOutcome(config, answer) === 'reject' ? reasonsOf(config, answer) : [],
       );
-      if (rejections.length > 0) throw rejected(rejections);
+      if (rejections.length > 0) throw rejected(publication, rejections);
       const held = answers.filter(({ config, answer }) => answerOutcome(config, answer) === 'hold');
       return {
         id,
@@ -221,9 +219,10 @@ function reasonOf(webhook: string, message: string): HoldReason {
   return { policy: 'webhook', message, webhook };
 }
 
-function rejected(reasons: readonly HoldReason[]): ApiError {
+function rejected(publication: Publication, reasons: readonly HoldReason[]): ApiError {
   const messages = reasons.map(({ message }) => message);
-  return new ApiError('admission_rejected', `This version was rejected: ${messages.join('; ')}`, messages);
+  const sentence = `This version was rejected: ${messages.join('; ')}`;
+  return refusedPublication('admission_rejected', publication, sentence, messages);
 }
 
 function keyOf(caller: Caller, { sourceIp }: RequestContext): string {

@@ -3,6 +3,7 @@ import type { Claims } from '../claims/claims.js';
 import type { EntryName, IncomingVersion } from '../documents/entry-types.js';
 import type { Status } from '../documents/statuses.js';
 import type { EntrySize } from '../entry-store/entry-limits.queries.js';
+import { ApiError } from '../http/errors.js';
 import type { ReviewRule } from './review-rules.js';
 import type { HoldReason, ShownReason } from './hold-reason.js';
 
@@ -20,6 +21,17 @@ export interface Publication {
   /** The claims of the entry, as given. */
   readonly claims: Claims;
   readonly caller: Caller;
+}
+
+/** Returns the error for a refused publication, which the audit trail shows to managers of the entry. */
+export function refusedPublication(
+  code: 'blocked' | 'admission_rejected',
+  { source, version: { type, name, version }, claims }: Publication,
+  sentence: string,
+  details?: readonly string[],
+): ApiError {
+  const refusedVersion = { type, name, version, source: source.name };
+  return new ApiError(code, sentence, details, { refusedClaims: claims, refusedVersion });
 }
 
 /** A publication that no admission webhook rejects. */

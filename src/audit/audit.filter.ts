@@ -183,7 +183,7 @@ export class AuditFilter extends ErrorFilter {
       code: error.code,
       step,
       actor: actorOf(caller, caller ? this.policy.rolesOf(caller) : []),
-      target: boundedTarget(shownTarget(targetOf(request, route), error)),
+      target: boundedTarget(shownTarget(error.refusedVersion ?? targetOf(request, route), error)),
       token: error.token,
       context: requestContextOf(request),
       scope: scopeOf(error, request, route),
@@ -224,12 +224,12 @@ function shownTarget(target: AuditTarget, { code, refusedClaims }: ApiError): Au
 
 /** Managers see a refusal if they cover the claims of the refused resource or of the entered registry. */
 function scopeOf(
-  { code, refusedClaims }: ApiError,
+  { code, refusedClaims, refusedVersion }: ApiError,
   { entered }: LoadedRequest,
   route: DeclaredRoute | undefined,
 ): AuditEvent['scope'] {
   const claims: Claims | undefined = refusedClaims ?? entered?.claims;
-  const isEntry = refusedClaims !== undefined && code === 'entry_not_found';
+  const isEntry = refusedVersion !== undefined || (refusedClaims !== undefined && code === 'entry_not_found');
   const unnamed: Role = isEntry ? 'manageEntries' : 'manageRegistries';
   const role = typeof route?.loads === 'object' ? MANAGERS[route.loads.resource] : unnamed;
   return claims ? boundedScope(role, [claims]) : null;

@@ -7,7 +7,12 @@ import { AdmissionWebhooks } from '../admission/admission-webhooks.js';
 import { relabelItems } from '../admission/held-items.queries.js';
 import { ItemViews } from '../admission/item-views.queries.js';
 import { PublicationAdmission } from '../admission/publication-admission.js';
-import type { AskedPublication, HeldAnswer, Publication } from '../admission/publication.js';
+import {
+  type AskedPublication,
+  type HeldAnswer,
+  type Publication,
+  refusedPublication,
+} from '../admission/publication.js';
 import { publisherOf } from '../audit/audit-event.js';
 import { type Audited, AuditTrail, type ChangeEvent, type Requester } from '../audit/audit-trail.js';
 import type { Caller } from '../auth/caller.js';
@@ -193,11 +198,12 @@ export class EntriesService {
     this.rules.checkNew(incoming, entry, reserved);
     const size = sumOf(entry?.size ?? NO_VERSIONS, reserved.size);
     this.rules.checkRoom(incoming, size, incoming.document.length);
-    const blocked = await this.admission.blockReason(manager, incoming);
-    if (blocked !== null) throw new ApiError('blocked', `This version is blocked: ${blocked}`);
     // A super-admin without claims inherits the claims of held versions.
     const claims = entry?.shownClaims ?? shownForm(reserved.claims ?? given);
     const publication = { source, version: incoming, claims, caller };
+    const blocked = await this.admission.blockReason(manager, incoming);
+    if (blocked !== null)
+      throw refusedPublication('blocked', publication, `This version is blocked: ${blocked}`);
     const held = await this.admission.holdPublication(manager, publication, asked);
     if (held) return { result: { publication, claims, held: held.result }, events: held.events };
     const added = { incoming, publishedBy: publisherOf(caller), now };

@@ -1,6 +1,7 @@
 import { maxHeaderSize } from 'node:http';
 import type { Application, Request } from 'express';
 import type { Claims } from '../claims/claims.js';
+import type { VersionName } from '../documents/entry-types.js';
 
 const WHERE_TO_ASK = 'POST /v1/access/explain shows which step refused this and what may be missing';
 
@@ -146,10 +147,15 @@ export const ERRORS = Object.fromEntries(
   ),
 ) as Record<ErrorCode, { readonly status: number; readonly sentence: string }>;
 
+interface RefusedVersion extends VersionName {
+  readonly source: string;
+}
+
 interface ApiErrorOptions {
   readonly cause?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly refusedClaims?: Claims | undefined;
+  readonly refusedVersion?: RefusedVersion | undefined;
   readonly token?: TokenRefusal | undefined;
 }
 
@@ -171,6 +177,8 @@ export class ApiError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** The claims of the refused resource, for the audit trail only: they must not influence the response. */
   readonly refusedClaims: Claims | undefined;
+  /** The version that the request would have published, for the audit trail only. */
+  readonly refusedVersion: RefusedVersion | undefined;
   /** Why the token was refused, for the audit trail only. */
   readonly token: TokenRefusal | undefined;
 
@@ -178,11 +186,12 @@ export class ApiError extends Error {
     readonly code: ErrorCode,
     sentence?: string,
     readonly details?: readonly string[],
-    { headers = {}, refusedClaims, token, ...options }: ApiErrorOptions = {},
+    { headers = {}, refusedClaims, refusedVersion, token, ...options }: ApiErrorOptions = {},
   ) {
     super(sentence ?? ERRORS[code].sentence, options);
     this.headers = headers;
     this.refusedClaims = refusedClaims;
+    this.refusedVersion = refusedVersion;
     this.token = token;
     this.status = ERRORS[code].status;
   }

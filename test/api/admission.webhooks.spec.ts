@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { decide, type Item, itemsFor, passTime, served, shortly } from '../support/admission.js';
-import { auditOf } from '../support/audit.js';
+import { auditOf, eventsOf } from '../support/audit.js';
 import { ACME_ADMIN, SUPER_ADMIN } from '../support/callers.js';
 import { aServer, type Document } from '../support/documents.js';
 import type { Reply } from '../support/http.js';
@@ -127,6 +127,26 @@ describe('an admission webhook and publications', () => {
       outcome === 'hold',
     );
     if (outcome === 'hold') expect((await heldOf(name)).id).toBe(asked()[2]?.id);
+  });
+
+  it('that rejects a version is recorded with its name for managers of the entry, as a block is', async () => {
+    receiver.answer = () => says('reject');
+    const [rejected, blocked] = [aName(), aName()];
+    const block = { names: [blocked], reason: 'SEC-2' };
+    expect((await service.as(SUPER_ADMIN).put('/v1/blocks/sec-2', block)).status).toBe(201);
+    const foreign = service.as({ sub: 'cora', org: 'contoso', role: 'writer' });
+    for (const [name, code] of [
+      [rejected, 'admission_rejected'],
+      [blocked, 'blocked'],
+    ] as const) {
+      const reply = await publish(name);
+      expectRefused(reply, 403, code);
+      const target = { type: 'server', name, version: '1.0.0', source: 'internal' };
+      expect(await eventsOf(service.as(COLLEAGUE), reply)).toMatchObject([
+        { action: 'entry.publish', outcome: 'refused', code, target, actor: { subject: 'wim' } },
+      ]);
+      expect((await auditOf(foreign)).some(({ target: { name: seen } }) => seen === name)).toBe(false);
+    }
   });
 
   it('that does not respond in time, or sends anything but an outcome, counts as failed', async () => {
