@@ -122,6 +122,7 @@ export class SyncedAdmission {
       admitted,
       stays: (version) => staying.has(versionMapKey(version)),
       staying: staying.size,
+      takenBack: sorted.takenBack,
       isOutdated: (version) => outdated?.has(versionMapKey(version)) ?? false,
       contents: sorted.contents,
       rejected,
@@ -162,6 +163,8 @@ class SortedContent {
   /** Stored versions that are kept although the source now has a different document, by `versionMapKey`. */
   readonly staying = new Set<string>();
   readonly rejected: RefusedVersion[] = [];
+  /** The names of versions that a rule rejects, whose other versions it rejects too. */
+  readonly takenBack: EntryName[] = [];
   /** The content that admitted versions had while they were held. */
   readonly contents: VersionWithContent[] = [];
   /** Served versions that are now held. */
@@ -194,6 +197,7 @@ class SortedContent {
       if (held?.contentTree) this.contents.push({ ...nameOf(version), tree: held.contentTree });
     } else if (verdict.outcome === 'reject') {
       this.rejected.push(refusedBy(version, verdict.reasons));
+      if (!isRejectedAgain) this.takenBack.push(version);
       if (held) this.changes.deleted.push(held.id);
     } else this.hold(seen, verdict.reasons, unasked);
   }
@@ -282,6 +286,7 @@ function admitAll(incoming: readonly IncomingVersion[], blocks: ConsideredBlocks
     admitted: incoming,
     stays: none,
     staying: 0,
+    takenBack: [],
     isOutdated: none,
     contents: [],
     rejected: [],

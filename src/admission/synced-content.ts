@@ -1,5 +1,5 @@
 import type { Claims } from '../claims/claims.js';
-import type { IncomingVersion, VersionName } from '../documents/entry-types.js';
+import type { EntryName, IncomingVersion, VersionName } from '../documents/entry-types.js';
 import type { VersionWithContent } from '../entry-store/entry-content.queries.js';
 import type { RefusedVersion } from '../entry-store/entry-limits.queries.js';
 import type { StoredVersion } from '../entry-store/entry.entity.js';
@@ -31,6 +31,8 @@ export interface AdmittedContent {
   readonly stays: (version: VersionName) => boolean;
   /** The number of stored versions that are kept that way. */
   readonly staying: number;
+  /** The entries that a rule rejects, so that none of their versions stays. */
+  readonly takenBack: readonly EntryName[];
   /** Whether an unchanged version must be written again, because the rewrite rules now produce another document. */
   readonly isOutdated: (version: VersionName) => boolean;
   /** The content of versions that were held with content. */

@@ -226,6 +226,30 @@ describe('a filter and admission', () => {
     expect(after?.document['version']).toBe(repository.git('rev-parse', 'main:plugins/merged').slice(0, 12));
     expect(after && (await filesOf(service, 'plugin', after))).toContain('more/z.md');
   });
+
+  it('keep the version that a rejected one would replace, unless a rule rejects the plugin', async () => {
+    await service.synced('main');
+    const { merged: before } = await derivedEntries(service, 'plugin');
+    const files = before && (await filesOf(service, 'plugin', before));
+    await repository.commit({ 'plugins/merged/more/rejected.md': 'x' }, { keeps: true });
+    expect((await service.synced('main')).counts).toMatchObject({ held: 1, removed: 0 });
+    const { json } = await service.get('/v1/admission');
+    const [item] = (json as { items: { id: string; digest: string }[] }).items;
+    await service.post(`/v1/admission/${item?.id}/reject`, { digest: item?.digest });
+    await repository.commit({ 'docs/other.md': 'x' }, { keeps: true });
+    expect((await service.synced('main')).counts).toMatchObject({ held: 0, removed: 0 });
+    const { merged } = await derivedEntries(service, 'plugin');
+    expect(merged).toEqual(before);
+    expect(merged && (await filesOf(service, 'plugin', merged))).toEqual(files);
+    const { json: marketplaceFile } = await service.get('/registry/main/x/marketplace.json');
+    expect((marketplaceFile as { plugins: unknown[] }).plugins).toContainEqual(
+      expect.objectContaining({ name: 'io-github-acme-merged', version: before?.document['version'] }),
+    );
+    const rules = [{ names: ['*/merged'], action: 'reject' }];
+    await service.reload((edited) => edited.source('main', { ...source, admission: { rules } }));
+    await service.synced('main');
+    expect(Object.keys(await derivedEntries(service, 'plugin'))).not.toContain('merged');
+  });
 });
 
 it('a held plugin has the content that its marketplace currently provides', async () => {

@@ -93,8 +93,8 @@ export class EntryWriter {
    * Makes the entries of a source match `incoming`, as far as they fit their limits: deletes missing versions, does not
    * write unchanged versions, and elects the latest version of every changed entry.
    *
-   * @param keepsUntilAdmitted whether to keep an entry's versions while all its incoming versions are held. Set for sources
-   *   with one version per entry, where a new version replaces the old one.
+   * @param keepsUntilAdmitted whether to keep an entry's versions until one of its incoming versions is admitted. Set for
+   *   sources with one version per entry, where a new version replaces the old one.
    */
   async replaceAll(
     manager: EntityManager,
@@ -108,7 +108,7 @@ export class EntryWriter {
     const mayStay = hasClaimSet(claimSetId);
     const content = { sourceId, incoming: fitting, stored, isGone: () => true, claimsOf: null, mayStay };
     const { split, diff: all } = await this.admit(manager, content, stored);
-    const isKept = keepsUntilAdmitted ? heldEntirely(fitting, split) : () => false;
+    const isKept = keepsUntilAdmitted ? notAdmitted(fitting, split) : () => false;
     const gone = all.gone.filter((version) => !(mayStay(version) && isKept(version)));
     const diff = { ...all, gone, unchanged: all.unchanged + all.gone.length - gone.length };
     await this.write(manager, sourceId, () => claimSetId, diff, split.contents);
@@ -406,16 +406,16 @@ function hasClaimSet(claimSetId: number): (version: StoredVersion) => boolean {
 
 /**
  * Returns a filter for the stored versions to keep: those that the sync did not read, of entries whose synced versions
- * are all held.
+ * are all held, or rejected by a person or webhook.
  */
-function heldEntirely(
+function notAdmitted(
   incoming: readonly IncomingVersion[],
-  { admitted, rejected }: AdmittedContent,
+  { admitted, takenBack }: AdmittedContent,
 ): (version: VersionName) => boolean {
-  const others = new Set([...admitted, ...rejected].map(entryMapKey));
-  const held = new Set(incoming.map(entryMapKey).filter((key) => !others.has(key)));
+  const others = new Set([...admitted, ...takenBack].map(entryMapKey));
+  const kept = new Set(incoming.map(entryMapKey).filter((key) => !others.has(key)));
   const known = new Set(incoming.map(versionMapKey));
-  return (version) => held.has(entryMapKey(version)) && !known.has(versionMapKey(version));
+  return (version) => kept.has(entryMapKey(version)) && !known.has(versionMapKey(version));
 }
 
 function* mapped<T, R>(items: readonly T[], map: (item: T) => R): Generator<R> {
