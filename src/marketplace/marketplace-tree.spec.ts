@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  attributesIn,
   manifestsIn,
   marketplaceTree,
   pluginsOf,
@@ -32,7 +33,11 @@ const namesOf = (...entries: EntryWithFiles[]) =>
 /** The tree by path: JSON as a value, content as its digest. */
 function treeOf(entries: EntryWithFiles[], manifests: Record<string, string> = {}): Record<string, unknown> {
   const texts = new Map(Object.entries(manifests));
-  const tree = marketplaceTree(ACME, pluginsOf(entries), { manifests: texts, servers: texts });
+  const tree = marketplaceTree(ACME, pluginsOf(entries), {
+    manifests: texts,
+    servers: texts,
+    attributes: texts,
+  });
   const paths = tree.map(({ path }) => path);
   expect(new Set(paths).size).toBe(paths.length);
   return Object.fromEntries(
@@ -184,7 +189,7 @@ describe('the tree of a marketplace', () => {
     const textFor = (manifest: string) => {
       const plugins = pluginsOf([entry('io.acme/x', ['plugin.json'])]);
       const manifests = new Map([['digest of plugin.json', manifest]]);
-      const tree = marketplaceTree(ACME, plugins, { manifests, servers: new Map() });
+      const tree = marketplaceTree(ACME, plugins, { manifests, servers: new Map(), attributes: new Map() });
       const found = tree.find(({ path }) => path === 'plugins/io-acme-x/plugin.json');
       return found && 'text' in found ? found.text : '';
     };
@@ -208,6 +213,36 @@ describe('the tree of a marketplace', () => {
       'plugins/io-acme-x/plugin.json',
     ]);
     expect(tree['plugins/io-acme-x/plugin.json']).toMatchObject({ name: 'io-acme-x' });
+  });
+
+  it('has no files that make every clone fail, and all other files', () => {
+    const filtering = '*.bin filter=lfs diff=lfs merge=lfs -text';
+    const texts = { filtering, plain: '* text=auto' };
+    const longest = 'x'.repeat(255);
+    const kept = [file('.gitattributes', 'plain'), file(`${longest}/${longest}`), file('x/gitattributes')];
+    const files = [
+      ...[file('a/.gitattributes', 'filtering'), file('a/.gitmodules'), file('a/.GitModules/b'), ...kept],
+      ...[file('b/GITATT~1', 'filtering'), file('c/.gitattributes', 'unread'), file('c/gitmod~1')],
+      ...[file(`${longest}x`), file(`${'é'.repeat(128)}/a`)],
+    ];
+    const paths = Object.keys(treeOf([entry('io.acme/x', [], { files })], texts));
+    const pluginFiles = paths.filter((path) => path.startsWith('plugins/') && !path.endsWith('plugin.json'));
+    expect(pluginFiles).toEqual([files[2], ...kept].map((each) => `plugins/io-acme-x/${each?.path}`));
+  });
+
+  it('renames the folder of a skill only if Windows cannot check it out', () => {
+    const pathsOf = (name: string) =>
+      Object.keys(treeOf([entry(`io.acme/${name}`, ['SKILL.md'], { type: 'skill' })]));
+    expect(pathsOf('con')).toContain('plugins/io-acme-con/skills/con-skill/SKILL.md');
+    expect(pathsOf('com1')).toContain('plugins/io-acme-com1/skills/com1-skill/SKILL.md');
+    expect(pathsOf('icon')).toContain('plugins/io-acme-icon/skills/icon/SKILL.md');
+  });
+
+  it('reads attributes of up to 64 KiB', () => {
+    const long = { ...file('.gitattributes'), bytes: 64 * 1_024 + 1 };
+    const short = file('a/.gitattributes');
+    const files = [long, short, file('b/attributes')];
+    expect(attributesIn(pluginsOf([entry('io.acme/x', [], { files })]))).toEqual([short]);
   });
 
   it('reads plugin manifests of up to 256 KiB, and no files of skills', () => {
@@ -234,7 +269,7 @@ describe('the tree of a marketplace', () => {
     ];
     const same = new Map([['same', '{"license":"MIT"}']]);
     const pathsOf = (manifests: ReadonlyMap<string, string>, servers: ReadonlyMap<string, string>) =>
-      marketplaceTree(ACME, pluginsOf(both), { manifests, servers }).flatMap((each) =>
+      marketplaceTree(ACME, pluginsOf(both), { manifests, servers, attributes: new Map() }).flatMap((each) =>
         'text' in each && (each.text.includes('MIT') || each.path.endsWith('/.mcp.json')) ? [each.path] : [],
       );
     expect(pathsOf(same, new Map())).toEqual([`plugins/io-acme-x/${CLAUDE}`]);

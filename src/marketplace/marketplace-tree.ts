@@ -5,6 +5,7 @@ import { isObject } from '../json/json-values.js';
 import { smallestWithin } from '../limits/smallest-within.js';
 import type { ContentTreeFile } from '../content/content-tree.js';
 import type { EntryWithContent, EntryWithFiles } from '../content/entries-with-content.queries.js';
+import { windowsProblem } from '../content/windows-names.js';
 import { MANIFESTS } from '../members/read-members.js';
 import {
   CLAUDE_FILE,
@@ -15,6 +16,7 @@ import {
   PORTABLE_FILE,
   translatedServers,
 } from '../members/translated-servers.js';
+import { foldedName } from '../validation/folded-names.js';
 
 /** An entry under the name with which clients install it. */
 export type Plugin<Entry extends EntryWithContent> = Entry & { readonly pluginName: string };
@@ -70,9 +72,16 @@ export function serversFilesIn(plugins: readonly MarketplacePlugin[]): ContentTr
   });
 }
 
+/** Returns the attributes whose text `marketplaceTree` needs. */
+export function attributesIn(plugins: readonly MarketplacePlugin[]): ContentTreeFile[] {
+  return plugins.flatMap(({ files }) =>
+    files.filter(({ path, bytes }) => ATTRIBUTES.test(gitNameOf(path)) && bytes <= MAX_ATTRIBUTES_BYTES),
+  );
+}
+
 /**
- * Returns the smallest files, as many as fit, by digest. For the others, manifests are generated and servers are not
- * translated.
+ * Returns the smallest files, as many as fit, by digest. For the others, manifests are generated, servers are not
+ * translated, and attributes are left out.
  *
  * @param files those of all plugins, in order; identical files count once for each plugin, because each appears in the
  *   repository.
@@ -89,6 +98,27 @@ export interface PluginTexts {
   readonly manifests: ReadonlyMap<string, string>;
   /** The files that `serversFilesIn` returned. */
   readonly servers: ReadonlyMap<string, string>;
+  /** The files that `attributesIn` returned. */
+  readonly attributes: ReadonlyMap<string, string>;
+}
+
+/** The files that Git itself reads, by `gitNameOf`, also by their short names on Windows. */
+const ATTRIBUTES = /^(\.gitattributes|gitatt~\d)$/;
+const SUBMODULES = /^(\.gitmodules|gitmod~\d)$/;
+const MAX_ATTRIBUTES_BYTES = 64 * 1_024;
+/** The longest file name of common file systems. */
+const MAX_NAME_BYTES = 255;
+
+function gitNameOf(path: string): string {
+  return foldedName(path.slice(path.lastIndexOf('/') + 1));
+}
+
+/** Whether clones do not fail because of this file: Git LFS, for example, stops them if it cannot find the contents. */
+function isClonable({ path, digest }: ContentTreeFile, { attributes }: PluginTexts): boolean {
+  const name = gitNameOf(path);
+  if (path.split('/').some((segment) => Buffer.byteLength(segment) > MAX_NAME_BYTES)) return false;
+  if (ATTRIBUTES.test(name)) return attributes.get(digest)?.includes('filter') === false;
+  return !SUBMODULES.test(name);
 }
 
 function isManifest({ path }: ContentTreeFile): boolean {
@@ -179,9 +209,11 @@ export function remoteMarketplace(
  * @param texts see `marketplaceTree`.
  */
 export function filesOf(plugin: MarketplacePlugin, texts: PluginTexts): RepositoryFile[] {
-  const { type, name, files } = plugin;
+  const { type, name } = plugin;
+  const files = plugin.files.filter((file) => isClonable(file, texts));
   if (type === 'skill') {
-    const directory = `skills/${name.slice(name.indexOf('/') + 1)}`;
+    const own = name.slice(name.indexOf('/') + 1);
+    const directory = `skills/${windowsProblem(own) === undefined ? own : `${own}-skill`}`;
     return [
       ...REQUIRED.map((path) => jsonFile(path, manifestOf(plugin))),
       jsonFile(PORTABLE_MANIFEST, portableManifestOf(plugin)),

@@ -31,6 +31,7 @@ import { isStorable } from '../validation/storable-text.js';
 import type { PluginSourceKind } from './marketplace.dto.js';
 import {
   filesOf,
+  attributesIn,
   manifestsIn,
   type MarketplacePlugin,
   marketplaceTree,
@@ -59,7 +60,7 @@ export const REPOSITORY = 'git/marketplace.git';
 export const ARCHIVES = 'x/marketplace';
 
 /** Part of every key; must change with the format of the tree. */
-const FORMAT = 4;
+const FORMAT = 5;
 /** Maximum plugins per marketplace; each takes about 2 KiB. */
 const MAX_PLUGINS = 10_000;
 /**
@@ -69,6 +70,7 @@ const MAX_PLUGINS = 10_000;
 const MAX_PATH_LENGTH = 16 * 1_024 * 1_024;
 const MAX_MANIFESTS_BYTES = 4 * 1_024 * 1_024;
 const MAX_SERVERS_BYTES = 16 * 1_024 * 1_024;
+const MAX_ATTRIBUTES_BYTES = 1_024 * 1_024;
 
 /** How long a request waits for its repository. After 120 s, the connection would be closed as idle. */
 const MAX_WAIT_MS = 90_000;
@@ -275,7 +277,8 @@ export class MarketplaceService {
   private async textsFor(plugins: readonly MarketplacePlugin[]): Promise<PluginTexts> {
     const manifests = await this.textsOf(manifestsIn(plugins), MAX_MANIFESTS_BYTES);
     const servers = await this.textsOf(serversFilesIn(plugins), MAX_SERVERS_BYTES);
-    return { manifests, servers };
+    const attributes = await this.textsOf(attributesIn(plugins), MAX_ATTRIBUTES_BYTES);
+    return { manifests, servers, attributes };
   }
 
   private async textsOf(files: readonly ContentTreeFile[], maxBytes: number): Promise<Map<string, string>> {

@@ -102,6 +102,11 @@ beforeAll(async () => {
   await storeContent(service, 'plugin', 'io.acme/deploy', '1.0.0', {
     'run.sh*': '#!/bin/sh\n',
     'a/b.md': 'Deploy',
+    'a/.gitattributes': '*.md filter=lfs',
+    'a/.gitmodules': '[submodule "x"]\n\tpath = x\n\turl = -u./x\n',
+    ['x'.repeat(256)]: 'Long',
+    ['x'.repeat(255)]: 'Kept',
+    '.gitattributes': '* text=auto',
   });
   await storeContent(service, 'plugin', 'io.acme/review', '1.0.0', {
     [MANIFEST]: JSON.stringify({ name: 'review', version: '0', author: { name: 'Ann' } }),
@@ -235,6 +240,17 @@ describe('git clone', () => {
     });
     expect(await git.run(clone, 'log', '--format=%P|%ct|%an')).toBe('|946684800|Registry');
     await git.run(clone, 'fsck', '--strict');
+  });
+
+  it('leaves out only the files that would make it fail', async () => {
+    const strict = ['fetch.fsckObjects=true', 'filter.lfs.required=true', 'filter.lfs.smudge=false'];
+    const options = strict.flatMap((setting) => ['-c', setting]);
+    const clone = await git.clone(urlWith(tokenOf(ACME_PLATFORM)), ...options);
+    const listed = await git.run(clone, 'ls-files', 'plugins/io-acme-deploy');
+    expect(listed.split('\n').map((path) => path.slice('plugins/io-acme-deploy/'.length))).toEqual([
+      ...['.claude-plugin/plugin.json', '.cursor-plugin/plugin.json', '.gitattributes', 'a/b.md'],
+      ...['plugin.json', 'run.sh', 'x'.repeat(255)],
+    ]);
   });
 
   it('accepts a bearer token or a key, and needs neither in an anonymous registry', async () => {
