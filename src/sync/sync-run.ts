@@ -48,8 +48,11 @@ interface SyncContent {
   readonly kept: KeptFolders | undefined;
 }
 
-/** Stored instead of the rules' digest, so that the next run reads everything: there may be room then. */
-const CONTENT_FULL = 'full';
+/**
+ * Stored instead of the rules' digest, so that the next run reads everything: there may be room then, and other
+ * repositories may respond.
+ */
+const INCOMPLETE = 'incomplete';
 
 /** Runs one sync of a leased source. */
 @Injectable()
@@ -112,7 +115,8 @@ export class SyncRun {
     try {
       const read = await inSpan('fetch', {}, () => readSource(this, source, before, signal, memory));
       const { kept } = read;
-      const fetchState = { rules: kept?.isFull ? CONTENT_FULL : rules, state: read.state };
+      const isIncomplete = kept?.isFull || (read.kind === 'content' && read.content.isIncomplete);
+      const fetchState = { rules: isIncomplete ? INCOMPLETE : rules, state: read.state };
       if (read.kind === 'unchanged') {
         const { manager } = this.dataSource;
         if (!(await this.states.complete(manager, owner, source.id, source.intervalMs, { fetchState })))

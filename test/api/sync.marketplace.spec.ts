@@ -350,3 +350,16 @@ it('updates the content of the only changed plugin of 20 with one fetch', async 
     'io.github.acme/p-10',
   ]);
 });
+
+it('looks a failed plugin up again although the marketplace is unchanged', async () => {
+  const listed = { name: 'later', source: { source: 'url', url: git.url('later') }, description: 'Later' };
+  await repository.commit(marketplace([{ ...listed, name: 'here', source: './' }, listed]));
+  await service.synced('main');
+  expect(Object.keys(await derivedEntries(service, 'plugin'))).toEqual(['here']);
+  await git.repository('later').commit({ 'README.md': 'x' });
+  await service.synced('main');
+  expect(Object.keys(await derivedEntries(service, 'plugin')).sort()).toEqual(['here', 'later']);
+  git.takeRequests();
+  await service.synced('main');
+  expect(git.takeRequests().filter((request) => request.includes('acme'))).toEqual(LS_REMOTE);
+});

@@ -75,7 +75,7 @@ export async function readMarketplace(
   }
   const none = validator.noneIsValid();
   if (none !== null) throw new FormatError(none);
-  return { ...validator.result(), folders: entries.folders };
+  return { ...validator.result(), folders: entries.folders, isIncomplete: remote.isIncomplete };
 }
 
 function isLocal(plugin: ReturnType<typeof listedPlugin>): plugin is PluginEntry<LocalPlugin> {

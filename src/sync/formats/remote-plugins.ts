@@ -44,6 +44,11 @@ export class RemotePlugins {
     return remote;
   }
 
+  /** Whether a lookup failed. */
+  get isIncomplete(): boolean {
+    return [...this.commits.values()].some((found) => found instanceof FetchError && found !== TOO_MANY);
+  }
+
   /** Returns the document of a plugin, or the reason why it has none. */
   made({
     entry,

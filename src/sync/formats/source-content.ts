@@ -11,6 +11,8 @@ import type { MemoryShare } from '../read-memory.js';
 export interface FormatContent extends ReadEntries {
   /** The folders of versions whose content is in the source's own repository, by `versionMapKey`. */
   readonly folders?: ReadonlyMap<string, VersionFolder>;
+  /** Whether a lookup in another repository failed, so that the next sync must repeat it. */
+  readonly isIncomplete?: boolean;
 }
 
 /** The content of a source, in any format. */
