@@ -13,7 +13,8 @@ import { lockSource } from '../sources/sources.repository.js';
 import { inheritedClaimSet } from '../sources/inherited-claims.queries.js';
 import { SourceStates } from '../sources/source-states.queries.js';
 import { AdmissionItem } from './admission.entity.js';
-import { markAdmitted } from './held-items.queries.js';
+import { REMOVED } from './hold-reason.js';
+import { markAdmitted, ONLY_BLOCKED } from './held-items.queries.js';
 import { rewriteDocument } from './rewrite.js';
 import { rememberNames } from './synced-source.queries.js';
 
@@ -173,8 +174,8 @@ export class AdmittedItems {
 }
 
 /**
- * If several of these documents belong to one version, drops all but the newest. A document that was served until a
- * block held it counts as the oldest.
+ * If several of these documents belong to one version, drops all but the newest; those that blocks hold are only
+ * marked. A document that was served until a block held it counts as the oldest.
  */
 async function dropSuperseded(
   manager: EntityManager,
@@ -182,13 +183,21 @@ async function dropSuperseded(
   ids: readonly string[],
 ): Promise<void> {
   await manager.query(
-    `delete from admission_item where id in (
+    `with replaced as materialized (
        select id from (
          select id, bool_or(id = any($2::uuid[])) over (partition by type, name, version
            order by not is_rewritten desc, created_at desc, id desc rows between unbounded preceding and 1 preceding
          ) as is_replaced
          from admission_item where source_id = $1 and status = 'held' and change is null
-       ) ranked where is_replaced)`,
-    [sourceId, ids],
+       ) ranked where is_replaced
+     ),
+     kept as (
+       update admission_item i set reasons = i.reasons || $3::jsonb
+       where i.id in (select id from replaced) and i.id <> all($2::uuid[]) and ${ONLY_BLOCKED}
+         and not i.reasons @> $3::jsonb
+     )
+     delete from admission_item i
+     where i.id in (select id from replaced) and (i.id = any($2::uuid[]) or not (${ONLY_BLOCKED}))`,
+    [sourceId, ids, JSON.stringify([REMOVED])],
   );
 }

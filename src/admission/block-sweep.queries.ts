@@ -18,13 +18,13 @@ import type { CompiledBlock } from './block-rule.js';
 import { matchingBlocks } from './block-rule.js';
 import { blockReasons, Blocks, reasonOf } from './blocks.queries.js';
 import { dueAtOf } from './curation-rules.js';
-import { countHeld, setReasons } from './held-items.queries.js';
+import { countHeld, deleteItems, setReasons } from './held-items.queries.js';
 import { itemEvent } from './item-event.js';
 import { PUBLISHER_KEY } from './review-rules.js';
 import { globPattern } from './seen-items.queries.js';
 import { MAX_ITEM_EVENTS } from './synced-admission.js';
 import type { ConsideredBlocks } from './synced-content.js';
-import type { HoldReason } from './hold-reason.js';
+import { type HoldReason, isRemoved, REMOVED } from './hold-reason.js';
 
 /** Maximum rows per read, without and with documents of up to 1 MiB, and maximum rows moved by one statement. */
 const ROWS_PER_READ = 1_000;
@@ -206,9 +206,9 @@ export class BlockSweep {
       // An admitted item keeps its reasons.
       await setReasons(
         manager,
-        items.filter(({ reasons }) => reasons.length > 0),
+        items.filter((item) => !isFreed(item)),
       );
-      freed.push(...items.filter(({ reasons }) => reasons.length === 0));
+      freed.push(...items.filter(isFreed));
     };
     const has = ({ reasons }: ItemRow) => reasons.some((reason) => reason.block === id);
     const without = ({ reasons }: ItemRow) => reasons.filter((reason) => reason.block !== id);
@@ -250,13 +250,13 @@ export class BlockSweep {
     }));
     await setReasons(
       manager,
-      changed.filter(({ reasons }) => reasons.length > 0),
+      changed.filter((item) => !isFreed(item)),
     );
-    const freed = changed.filter(({ reasons }) => reasons.length === 0);
+    const freed = changed.filter(isFreed);
     if (freed.length > 0) await this.restore(manager, freed);
   }
 
-  /** Admits items that nothing holds anymore. */
+  /** Admits items that nothing holds anymore, and deletes those that their source dropped. */
   private async restore(manager: EntityManager, freed: readonly ItemRow[]): Promise<void> {
     // Another block may be in force that has not been applied to these sources yet.
     const blocked = await blockReasons(
@@ -266,9 +266,17 @@ export class BlockSweep {
     );
     await setReasons(
       manager,
-      [...blocked].map(([id, reasons]) => ({ id, reasons })),
+      freed.flatMap((item) => {
+        const reasons = blocked.get(item.id);
+        return reasons ? [{ id: item.id, reasons: [...reasons, ...(isRemoved(item) ? [REMOVED] : [])] }] : [];
+      }),
     );
-    const items = freed.filter(({ id }) => !blocked.has(id));
+    const ended = freed.filter(({ id }) => !blocked.has(id));
+    await deleteItems(
+      manager,
+      ended.filter(isRemoved).map(({ id }) => id),
+    );
+    const items = ended.filter((item) => !isRemoved(item));
     const bySource = new Map<number, ItemRow[]>();
     for (const item of items) {
       const ofSource = bySource.get(item.sourceId) ?? [];
@@ -308,6 +316,11 @@ export class BlockSweep {
       }),
     );
   }
+}
+
+/** Whether nothing holds an item anymore. */
+function isFreed({ reasons }: ItemRow): boolean {
+  return reasons.every(({ policy }) => policy === 'removed');
 }
 
 const NO_DOCUMENT = { document: null, members: null };

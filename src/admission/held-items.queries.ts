@@ -12,7 +12,7 @@ import { queueHeldContent } from './held-content.queries.js';
 import { AdmissionItem } from './admission.entity.js';
 import { dueAtOf } from './curation-rules.js';
 import type { ItemChange } from './publication.js';
-import { CONTENT_MISSING, type HoldReason } from './hold-reason.js';
+import { CONTENT_MISSING, type HoldReason, REMOVED } from './hold-reason.js';
 
 /** Maximum rows per statement, and maximum bytes of their documents. */
 const BATCH = 1_000;
@@ -51,6 +51,10 @@ export interface ItemPublisher {
   readonly publisher: Publisher | null;
   readonly key: Buffer | null;
 }
+
+/** SQL: whether only blocks hold an item `i`, even if its source dropped it. */
+export const ONLY_BLOCKED = `i.status = 'held' and i.change is null and i.reasons @> '[{"policy": "block"}]'
+  and not jsonb_path_exists(i.reasons, '$[*] ? (@.policy != "block" && @.policy != "removed")')`;
 
 /** SQL: the admission webhooks that have been asked about an item. */
 export const ASKED = `array(select q.webhook from admission_question q where q.item_id = i.id)`;
@@ -137,6 +141,19 @@ export async function setReasons(
       manager,
       AdmissionItem,
       batch.map(({ id, reasons }) => ({ id, reasons, dueAt: dueAtOf(reasons) })),
+    );
+}
+
+/** Remembers versions that only blocks hold and that their source dropped. */
+export async function markRemoved(
+  manager: EntityManager,
+  items: readonly Pick<AdmissionItem, 'id' | 'reasons'>[],
+): Promise<void> {
+  for await (const batch of batches(items, BATCH))
+    await updateMany(
+      manager,
+      AdmissionItem,
+      batch.map(({ id, reasons }) => ({ id, reasons: [...reasons, REMOVED] })),
     );
 }
 

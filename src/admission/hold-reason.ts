@@ -6,6 +6,7 @@ export const POLICIES = [
   'content',
   'review',
   'block',
+  'removed',
   'webhook',
 ] as const;
 
@@ -29,6 +30,14 @@ export const CONTENT_MISSING: HoldReason = {
   policy: 'content',
   message: 'A rule about its contents can only decide once they are stored',
 };
+
+/** Added to what blocks hold when its source drops it: deny-lists go on naming it, and it never returns. */
+export const REMOVED: HoldReason = { policy: 'removed', message: 'Its source no longer has it' };
+
+/** Returns whether a version is remembered only for deny-lists. */
+export function isRemoved({ reasons }: { readonly reasons: readonly HoldReason[] }): boolean {
+  return reasons.some(({ policy }) => policy === 'removed');
+}
 
 /** Returns the reason for holding an item whose content is now stored, so that the item is decided again. */
 export function contentStored(now: Date): HoldReason {

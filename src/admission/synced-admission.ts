@@ -27,6 +27,7 @@ import {
   type HeldVersion,
   insertItems,
   markAdmitted,
+  markRemoved,
   type NewItem,
   updateItems,
 } from './held-items.queries.js';
@@ -52,10 +53,13 @@ import { insertQuestions } from './webhook-questions.queries.js';
 import { transactionTime } from '../database/locks.js';
 import type { StoredVersion } from '../entry-store/entry.entity.js';
 import type { AdmittedContent, ConsideredBlocks, SyncedContent } from './synced-content.js';
-import type { HoldReason } from './hold-reason.js';
+import { type HoldReason, isRemoved } from './hold-reason.js';
 
 /** Maximum audit events of one sync or block about single items; its own event has the totals. */
 export const MAX_ITEM_EVENTS = 1_000;
+
+/** Maximum versions per source that are remembered for deny-lists after their source dropped them. */
+const MAX_REMOVED = 1_000;
 
 /** Number of versions whose members are in memory at a time. */
 const VERSIONS_PER_READ = 200;
@@ -65,6 +69,7 @@ interface ItemChanges {
   readonly inserted: NewItem[];
   readonly updated: NewItem[];
   readonly admitted: HeldVersion[];
+  readonly removed: HeldVersion[];
   readonly deleted: string[];
 }
 
@@ -98,7 +103,7 @@ export class SyncedAdmission {
       source,
       incoming.filter((name) => !isStored(name)),
     );
-    const sorted = new SortedContent(rules, content.claimsOf);
+    const sorted = new SortedContent(rules, content.claimsOf, MAX_REMOVED - items.filter(isRemoved).length);
     const seenOf = seenWith(storedByKey, items, isKnown, content.mayStay);
     const readsMembers = readsContents(admission) || blocks.some((block) => block.readsDocuments);
     for await (const batch of batches(incoming, VERSIONS_PER_READ)) {
@@ -135,10 +140,11 @@ export class SyncedAdmission {
     manager: EntityManager,
     sourceId: number,
     source: SyncedSource,
-    { inserted, updated, admitted, deleted }: ItemChanges,
+    { inserted, updated, admitted, removed, deleted }: ItemChanges,
     now: Date,
   ): Promise<void> {
     await deleteItems(manager, deleted);
+    await markRemoved(manager, removed);
     await updateItems(manager, updated);
     await insertItems(manager, sourceId, inserted);
     await markAdmitted(
@@ -169,13 +175,14 @@ class SortedContent {
   readonly contents: VersionWithContent[] = [];
   /** Served versions that are now held. */
   readonly withdrawn: { readonly itemId: string; readonly versionId: string }[] = [];
-  readonly changes: ItemChanges = { inserted: [], updated: [], admitted: [], deleted: [] };
+  readonly changes: ItemChanges = { inserted: [], updated: [], admitted: [], removed: [], deleted: [] };
   /** The IDs of the items that each webhook is asked about for the first time. */
   readonly asked: ReadonlyMap<string, string[]>;
 
   constructor(
     private readonly rules: SyncRules,
     private readonly claimsOf: SyncedContent['claimsOf'],
+    private readonly removable: number,
   ) {
     this.asked = new Map(rules.webhooks.map((name) => [name, []]));
   }
@@ -188,7 +195,7 @@ class SortedContent {
     const mayReturn = (item: HeldVersion) => item.isApproved && hasClaims(item, claims);
     for (const item of items)
       if (item.status === 'held' && item !== held && !(mayReturn(item) && verdict.outcome === 'hold'))
-        this.changes.deleted.push(item.id);
+        this.drop(item, hasClaims(item, claims));
     if (stored && !isServed && (verdict.outcome === 'hold' || isRejectedAgain))
       this.staying.add(versionMapKey(version));
     if (verdict.outcome === 'admit') {
@@ -198,7 +205,7 @@ class SortedContent {
     } else if (verdict.outcome === 'reject') {
       this.rejected.push(refusedBy(version, verdict.reasons));
       if (!isRejectedAgain) this.takenBack.push(version);
-      if (held) this.changes.deleted.push(held.id);
+      if (held) this.drop(held, hasClaims(held, claims));
     } else this.hold(seen, verdict.reasons, unasked);
   }
 
@@ -211,7 +218,17 @@ class SortedContent {
     const shown = items.length === 0 ? new Set() : new Set(incoming.map(versionMapKey));
     for (const item of items)
       if (item.status === 'held' && !shown.has(versionMapKey(item)) && isGone(item))
-        this.changes.deleted.push(item.id);
+        this.drop(item, this.claimsOf !== null || item.claims === null);
+  }
+
+  /** @param keepsReaders whether its readers are still those for whom a block hides it. */
+  private drop(item: HeldVersion, keepsReaders: boolean): void {
+    const { removed, deleted } = this.changes;
+    const isBlocked = item.reasons.every(({ policy }) => policy === 'block' || policy === 'removed');
+    if (!isBlocked || !keepsReaders) deleted.push(item.id);
+    else if (isRemoved(item)) return;
+    else if (removed.length < this.removable) removed.push(item);
+    else deleted.push(item.id);
   }
 
   private hold(

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { ONLY_BLOCKED } from '../admission/held-items.queries.js';
 import { AccessPolicy } from '../authz/access-policy.js';
 import type { Claims } from '../claims/claims.js';
 import { bind, type NamedValues, PreparedStatements } from '../database/statements.js';
@@ -37,8 +38,7 @@ export const IS_READ = `exists (select from source_sync y where y.source_id = s.
 export const BLOCKED_ITEMS = `(
   select i.id, i.source_id, i.type, i.name, ${CLAIMS} as claims
   from admission_item i join source s on s.id = i.source_id join claim_set c on c.id = s.claim_set_id
-  where i.status = 'held' and i.change is null and i.reasons @> '[{"policy": "block"}]'
-    and not jsonb_path_exists(i.reasons, '$[*] ? (@.policy != "block")')
+  where ${ONLY_BLOCKED}
     and (i.claims is not null or ${IS_READ})
 )`;
 

@@ -43,9 +43,9 @@ export async function inheritClaims(
   if (!KINDS[source.kind].inheritsClaims) return;
   const claimSetId = await inheritedClaimSet(manager, source, stores);
   await setInheritedClaims(manager, source.id, claimSetId);
-  if (claimSetId === source.claimSetId) return;
-  await hideRemoved(manager, source.id);
-  await hideHeld(manager, source.id);
+  const isRead = claimSetId === source.claimSetId;
+  if (!isRead) await hideRemoved(manager, source.id);
+  await hideHeld(manager, source.id, isRead);
 }
 
 /** Hides the names of entries that were removed while the source had other claims. */
@@ -57,13 +57,14 @@ async function hideRemoved(manager: EntityManager, sourceId: number): Promise<vo
 }
 
 /**
- * Hides held documents like the source's entries. The next sync gives the source's claims to those that the upstream
- * still has.
+ * Hides held documents like the source's entries, and always those that the upstream no longer has. The next sync gives
+ * the source's claims to the others.
  */
-async function hideHeld(manager: EntityManager, sourceId: number): Promise<void> {
+async function hideHeld(manager: EntityManager, sourceId: number, onlyRemoved: boolean): Promise<void> {
   await manager.query(
-    `update admission_item set claims = '{}' where source_id = $1 and status = 'held' and claims is null`,
-    [sourceId],
+    `update admission_item set claims = '{}' where source_id = $1 and status = 'held' and claims is null
+       and (not $2::boolean or reasons @> '[{"policy": "removed"}]')`,
+    [sourceId, onlyRemoved],
   );
 }
 

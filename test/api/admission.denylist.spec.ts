@@ -1,8 +1,9 @@
-import { afterEach, expect, it } from 'vitest';
-import { itemsFor } from '../support/admission.js';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { decide, itemsFor, served, shortly } from '../support/admission.js';
 import { SUPER_ADMIN } from '../support/callers.js';
-import { aServer } from '../support/documents.js';
+import { aServer, aSkill } from '../support/documents.js';
 import type { Sender } from '../support/http.js';
+import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
 const ACME = { sub: 'ada', org: 'acme' };
@@ -92,4 +93,136 @@ it('reads any number of blocked versions, page by page', async () => {
   expect(await denied(service.as(ACME), 'many')).toEqual(MANY);
   const { json } = await service.as(ACME).get('/registry/many/v0.1/servers');
   expect(json).toMatchObject({ servers: [] });
+});
+
+describe('a deny-list, once the source has dropped a blocked version', () => {
+  const padded = (version: string, name = 'io.acme/pad', more: object = {}) =>
+    aServer(name, version, {
+      packages: [
+        {
+          ...{ registryType: 'npm', identifier: 'left-pad-mcp', version, runtimeHint: 'npx' },
+          transport: { type: 'stdio' },
+        },
+      ],
+      ...more,
+    });
+  const evil = { servers: [padded('1.3.2')], skills: [aSkill('io.acme/evil')] };
+  const dropping = aService({ mode: 'full' })
+    .source('upstream', { claims: { org: 'acme', team: 'red' }, ...evil })
+    .registry('main', { sources: ['upstream'], marketplace: { name: 'acme', owner: 'Acme' } })
+    .runs();
+  const [RED, BLUE] = [
+    { sub: 'rob', org: 'acme', team: 'red' },
+    { sub: 'bea', org: 'acme', team: 'blue' },
+  ];
+  const BLOCK = '/v1/blocks/sec-14';
+  const RULE = {
+    names: ['io.acme/pad', 'io.acme/evil'],
+    versions: '1.3.2 || 1.0.0',
+    reason: 'SEC-14',
+  };
+  const EVIL = ['npx left-pad-mcp@1.3.2', 'io-acme-evil@acme'];
+  const root = () => dropping.as(SUPER_ADMIN);
+  const put = async (id = BLOCK, rule: object = RULE) =>
+    expect((await root().put(id, rule)).status).toBeLessThan(300);
+  const rewrite = async (...versions: object[]) => {
+    await dropping.rewrite('upstream', {
+      servers: [padded('1.0.1', 'io.acme/other'), ...versions] as never,
+      skills: [],
+    });
+    expect(await dropping.synced('upstream')).toMatchObject({ status: 'complete' });
+  };
+
+  /** The commands and plugins that a client must refuse, the same in every form. */
+  async function refused(claims: object): Promise<string[]> {
+    const of = async (client: string, form: string) =>
+      (await dropping.as(claims as never).get(`/registry/main/x/client-config?client=${client}&form=${form}`))
+        .json as {
+        deniedMcpServers: { serverCommand: string[] }[];
+        enabledPlugins?: object;
+      };
+    const lists = [];
+    for (const client of ['vscode', 'copilot', 'claude-code']) {
+      const [denylist, managed] = [await of(client, 'denylist'), await of(client, 'managed')];
+      expect(managed.deniedMcpServers).toEqual(denylist.deniedMcpServers);
+      const commands = denylist.deniedMcpServers.map(({ serverCommand }) =>
+        serverCommand.filter((argument) => argument !== '-y').join(' '),
+      );
+      lists.push([...commands, ...Object.keys(managed.enabledPlugins ?? {})]);
+    }
+    expect(new Set(lists.map(String)).size).toBe(1);
+    return lists[0] ?? [];
+  }
+
+  beforeEach(async () => {
+    for (const id of [BLOCK, `${BLOCK}-b`]) await root().delete(id);
+    await dropping.reload((edited) =>
+      edited.source('upstream', { claims: { org: 'acme', team: 'red' }, ...evil }),
+    );
+    await dropping.rewrite('upstream', evil);
+    await dropping.synced('upstream');
+    await put();
+    expect(await refused(RED)).toEqual(EVIL);
+  });
+
+  const REPLACEMENTS: [what: string, versions: object[], then: string[]][] = [
+    ['removed', [], []],
+    ['replaced by a clean version', [padded('1.3.0')], ['io.acme/pad@1.3.0']],
+  ];
+  it.each(REPLACEMENTS)('still names it when %s, until the block is deleted', async (_, versions, then) => {
+    await rewrite(...versions);
+    await rewrite(...versions, padded('1.0.1', 'io.acme/another'));
+    expect(await refused(RED)).toEqual(EVIL);
+    expect(await refused(BLUE)).toEqual([]);
+    const clean = ['io.acme/another@1.0.1', 'io.acme/other@1.0.1', ...then];
+    expect(await served(dropping.as(RED))).toEqual(clean);
+    const items = await itemsFor(root());
+    expect(shortly(items)).toEqual(['io.acme/evil@1.0.0: block+removed', 'io.acme/pad@1.3.2: block+removed']);
+    expect(await itemsFor(root(), '?decidable=true')).toEqual([]);
+    for (const item of items) expectRefused(await decide(root(), item, 'approve'), 409, 'already_decided');
+    // Another block holds it too, and then is the last one.
+    await put(`${BLOCK}-b`);
+    await root().delete(BLOCK);
+    expect(await refused(RED)).toEqual(EVIL);
+    await put(`${BLOCK}-b`, { ...RULE, versions: '2' });
+    expect(await served(dropping.as(RED))).toEqual(clean);
+    expect(await itemsFor(root())).toEqual([]);
+    expect((await refused(RED)).filter((name) => name.includes('left-pad'))).toEqual([]);
+  });
+
+  it('still names its document when a clean one has the same version, which is served', async () => {
+    await put(BLOCK, {
+      packages: [{ registryType: 'npm', identifier: 'left-pad-*', version: '1.3.2' }],
+      reason: 'SEC-14',
+    });
+    const clean = padded('1.3.2', 'io.acme/pad', { packages: [], ...at('clean') });
+    await rewrite(clean);
+    expect(await refused(RED)).toContain('npx left-pad-mcp@1.3.2');
+    expect(await served(dropping.as(RED))).toContain('io.acme/pad@1.3.2');
+    await root().delete(BLOCK);
+    const { json } = await dropping.as(RED).get('/registry/main/v0.1/servers?search=pad');
+    expect(JSON.stringify(json)).toContain('clean.example');
+    expect(JSON.stringify(json)).not.toContain('left-pad-mcp@1.3.2');
+    expect(await refused(RED)).not.toContain('npx left-pad-mcp@1.3.2');
+  });
+
+  it('treats a version that returns like one that was not dropped', async () => {
+    await rewrite();
+    await rewrite(padded('1.3.2'));
+    expect(shortly(await itemsFor(root(), '?type=server'))).toEqual(['io.acme/pad@1.3.2: block']);
+    expect(await refused(RED)).toEqual(EVIL);
+    await root().delete(BLOCK);
+    expect(await served(dropping.as(RED))).toContain('io.acme/pad@1.3.2');
+  });
+
+  it('no longer names it once the claims of the source change', async () => {
+    await rewrite();
+    await dropping.reload((edited) =>
+      edited.source('upstream', { claims: { org: 'acme', team: 'blue' }, servers: [] as never }),
+    );
+    await rewrite(padded('1.0.1', 'io.acme/another'));
+    for (const caller of [BLUE, RED])
+      expect((await refused(caller)).filter((name) => name.includes('left-pad'))).toEqual([]);
+    expect(await itemsFor(root())).toEqual([]);
+  });
 });
