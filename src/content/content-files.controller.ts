@@ -11,7 +11,7 @@ import { ApiError } from '../http/errors.js';
 import { CachedJson } from '../http/json-answers.js';
 import { Semaphore } from '../limits/semaphore.js';
 import { Members } from '../members/members.responses.js';
-import type { VerifiedAccess } from '../visibility/registry-views.js';
+import { RegistryViews, type VerifiedAccess } from '../visibility/registry-views.js';
 import { CHUNK_BYTES, ContentStore, type Turn } from './content-store.queries.js';
 import type { Tree, ContentTreeFile } from './content-tree.js';
 import { StreamedZip, zipOf } from './content-zip.js';
@@ -54,6 +54,7 @@ export class ContentFilesController {
     private readonly visible: VisibleContent,
     private readonly store: ContentStore,
     private readonly semaphores: PoolSemaphores,
+    private readonly views: RegistryViews,
   ) {}
 
   @Route('GET', ':version.zip', {
@@ -72,11 +73,17 @@ export class ContentFilesController {
     @VersionInPath() entry: NamedVersion,
     @Req() request: LoadedRequest,
   ): Promise<StreamedZip> {
+    const verifiedAt = performance.now();
     const tree = await this.treeOf(access, entry, request);
     const turn = this.turnOf(access);
+    const zip = zipOf(tree, (file) => this.store.read(file, turn));
+    const verify = async () => {
+      const digest = await this.digestOf(access, entry, request);
+      if (digest !== tree.digest) throw new ApiError('version_not_found');
+    };
     return new StreamedZip(
       tree.digest,
-      zipOf(tree, (file) => this.store.read(file, turn)),
+      this.views.whileAdmitted(access, zip, verifiedAt, verify),
       access.client.abortSignal(),
       callerKeyOf(access.caller, access.client),
       { 'Content-Disposition': `attachment; filename="${fileNameOf(entry)}"` },

@@ -130,9 +130,14 @@ export class MarketplaceService {
   ): Promise<StreamedZip> {
     settingsOf(access);
     if (!isContentType(type) || !isStorable(name)) throw new ApiError('entry_not_found');
-    const [found] = await this.entries.versions(access, { types: [type], name, limit: 1 });
-    if (!found) throw new ApiError('entry_not_found');
-    if (found.version !== version) throw new ApiError('version_not_found');
+    const verifiedAt = performance.now();
+    const find = async (verified: VerifiedAccess) => {
+      const [latest] = await this.entries.versions(verified, { types: [type], name, limit: 1 });
+      if (!latest) throw new ApiError('entry_not_found');
+      if (latest.version !== version) throw new ApiError('version_not_found');
+      return latest;
+    };
+    const found = await find(access);
     const [plugin] = await this.withFiles([found]);
     if (!plugin) throw new ApiError('version_not_found');
     const generated = new Map<string, string>();
@@ -151,7 +156,9 @@ export class MarketplaceService {
       const content = generated.get(digest);
       return content === undefined ? this.content.read(digest, turn) : Readable.from([Buffer.from(content)]);
     };
-    return new StreamedZip(tree.digest, zipOf(tree, read), client.abortSignal(), key, {});
+    const verify = async () => find(await this.views.verify(access));
+    const zip = this.views.whileAdmitted(access, zipOf(tree, read), verifiedAt, verify);
+    return new StreamedZip(tree.digest, zip, client.abortSignal(), key, {});
   }
 
   /**

@@ -146,16 +146,18 @@ export class RegistryViews {
    * reading.
    *
    * @param verifiedAt when the access was verified, on the `performance.now()` clock.
+   * @param verify rejects if the caller has lost access; by default, to the registry.
    */
   async *whileAdmitted(
     access: VerifiedAccess,
     chunks: AsyncIterable<Buffer>,
     verifiedAt: number,
+    verify: () => Promise<unknown> = () => this.verify(access),
   ): AsyncGenerator<Buffer> {
     let checkedAt = verifiedAt;
     for await (const chunk of chunks) {
       if (performance.now() - checkedAt > ADMITTED_MS) {
-        await this.verify(access);
+        await verify();
         checkedAt = performance.now();
       }
       yield chunk;

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { parse as parseToml } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fromBufferPromise } from 'yauzl';
-import { ACME_DATA, ACME_PLATFORM, ACME_WRITER, CONTOSO_READER } from '../support/callers.js';
+import { ACME_DATA, ACME_PLATFORM, ACME_WRITER, CONTOSO_READER, SUPER_ADMIN } from '../support/callers.js';
 import { Clock } from '../support/clock.js';
 import { aSkill } from '../support/documents.js';
 import { aFolder } from '../support/folder.js';
@@ -717,15 +717,38 @@ describe('clients that read slowly', () => {
     await gate(ACME);
   });
 
+  const slowly = (path: string, headers = {}) =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const client = request(service.origin + path, { agent: false, headers }, resolve);
+      clients.push(client.on('error', reject));
+      client.end();
+    });
+
+  it.each(['content', 'marketplace'])(
+    'of a zip file of the %s are cut off once registry or plugin is withdrawn',
+    async (folder) => {
+      clients.splice(0).forEach((client) => client.destroy());
+      const path = `/registry/main/x/${folder}/plugin/io.acme/slow/1.0.0.zip`;
+      const headers = { Authorization: `Bearer ${tokenOf({ ...SLOW, sub: 'slow' })}` };
+      const [first, second, third] = await Promise.all([1, 2, 3].map(() => slowly(path, headers)));
+      expect([first, second, third].map((answer) => answer?.statusCode)).toEqual([200, 200, 200]);
+      expect(await ending(first)).toBe('complete');
+      await gate(PLATFORM);
+      clock.passes(1_100);
+      expect(await ending(second)).toBe('cut off');
+      await gate(ACME);
+      const block = '/v1/blocks/slow';
+      const admin = service.as(SUPER_ADMIN);
+      expect((await admin.put(block, { names: ['io.acme/slow'], reason: 'SEC-1' })).status).toBe(201);
+      clock.passes(1_100);
+      expect(await ending(third)).toBe('cut off');
+      expect((await admin.delete(block)).status).toBe(204);
+    },
+  );
+
   it('are cut off once their key is withdrawn', async () => {
-    const url = `${service.origin}/registry/keyed/k/${slowKey}/x/content/plugin/io.acme/slow/1.0.0.zip`;
-    const slowly = () =>
-      new Promise<IncomingMessage>((resolve, reject) => {
-        const client = request(url, { agent: false }, resolve);
-        clients.push(client.on('error', reject));
-        client.end();
-      });
-    const [first, second, third] = await Promise.all([slowly(), slowly(), slowly()]);
+    const slow = `/registry/keyed/k/${slowKey}/x/content/plugin/io.acme/slow/1.0.0.zip`;
+    const [first, second, third] = await Promise.all([slowly(slow), slowly(slow), slowly(slow)]);
     expect([first, second, third].map(({ statusCode }) => statusCode)).toEqual([200, 200, 200]);
     expect(await ending(first)).toBe('complete');
     clock.passes(1_100);
