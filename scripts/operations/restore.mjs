@@ -25,7 +25,10 @@ const names = Array.from({ length: 20 }, (_, index) => `io.acme/s${index}`);
 
 const guide = await readFile(join(ROOT, 'docs/postgresql.md'), 'utf8');
 const [, chapter = ''] = guide.split('\n## Backup and restore\n');
-const [backUp, restore, move] = [...chapter.matchAll(/```sh\n(.*?)```/gs)].map(([, command]) => command);
+// The URLs in the document are examples; the environment has those of this database.
+const [backUp, restore, move] = [...chapter.matchAll(/```sh\n(.*?)```/gs)].map(([, command]) =>
+  command.replace(/^(NEW_)?DATABASE_URL=.*\n/gm, ''),
+);
 
 await inFolder(async (folder, atEnd) => {
   const postgres = await Postgres.start(values.binaries, folder);
