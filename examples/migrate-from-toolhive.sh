@@ -29,7 +29,8 @@ pages "$API/x/dev.toolhive/skills" | jq -r '.skills[] | .namespace + "/" + .name
 done >> published.jsonl
 
 while IFS= read -r body; do
-  jq -j '(.server // .skill) | .name + " " + .version + ": "' <<< "$body"
+  jq -j '(.server // .skill) | ([.namespace, .name] | map(values) | join("/")) + " " + .version + ": "' <<< "$body"
   printf '%s' "$body" | curl -sS -H "Authorization: Bearer $NEW_TOKEN" --json @- "$NEW/v1/entries" |
-    jq -r 'if .error then (.details // [.error]) | join("; ") else "published" end'
+    jq -r 'if .code == "version_exists" then "is published or waits for review already" elif .error then (.details // [.error]) | join("; ")
+      elif .admission then "waits for review" else "published" end'
 done < published.jsonl

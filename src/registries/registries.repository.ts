@@ -10,8 +10,10 @@ import { MANAGED_KIND } from '../source-kinds/kinds.js';
 import { isStorable } from '../validation/storable-text.js';
 import { Registry, RegistrySource } from './registry.entity.js';
 
+const ROW_COLUMNS = ['id', 'name', 'claimSetId', 'createdAt', 'updatedAt'] as const;
+
 /** A registry without its settings and claims, which may be large. */
-export type RegistryRow = Pick<Registry, 'id' | 'name' | 'claimSetId' | 'createdAt' | 'updatedAt'>;
+export type RegistryRow = Pick<Registry, (typeof ROW_COLUMNS)[number]>;
 
 /** Loads registries with their claims and the names of their sources in order. */
 @Injectable()
@@ -26,7 +28,7 @@ export class RegistriesRepository {
     return (
       this.registries
         .createQueryBuilder('registry')
-        .select(['id', 'name', 'claimSetId', 'createdAt', 'updatedAt'].map((column) => `registry.${column}`))
+        .select(ROW_COLUMNS.map((column) => `registry.${column}`))
         .where(ON_PRIMARY)
         // 'config' sorts before 'api'.
         .orderBy({ 'registry.origin': 'DESC', 'registry.position': 'ASC', 'registry.id': 'ASC' })
