@@ -56,6 +56,11 @@ export interface ItemPublisher {
 export const ONLY_BLOCKED = `i.status = 'held' and i.change is null and i.reasons @> '[{"policy": "block"}]'
   and not jsonb_path_exists(i.reasons, '$[*] ? (@.policy != "block" && @.policy != "removed")')`;
 
+/** SQL: whether an item is remembered only for deny-lists (`REMOVED`). */
+export function isRemovedItem(item: string): string {
+  return `${item}.reasons @> '[{"policy": "removed"}]'`;
+}
+
 /** SQL: the admission webhooks that have been asked about an item. */
 export const ASKED = `array(select q.webhook from admission_question q where q.item_id = i.id)`;
 
@@ -183,7 +188,7 @@ export async function countHeld(
     .leftJoin(
       AdmissionItem,
       'item',
-      `item.sourceId = source.id and item.status = 'held' and item.change is null`,
+      `item.sourceId = source.id and item.status = 'held' and item.change is null and not ${isRemovedItem('item')}`,
     )
     .select('source.id', 'sourceId')
     .addSelect('count(item.id)::int', 'held')

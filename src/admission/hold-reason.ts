@@ -6,7 +6,6 @@ export const POLICIES = [
   'content',
   'review',
   'block',
-  'removed',
   'webhook',
 ] as const;
 
@@ -14,7 +13,8 @@ type Policy = (typeof POLICIES)[number];
 
 /** Why a version or change is held (reference/admission). */
 export interface HoldReason {
-  readonly policy: Policy;
+  /** `removed` is not shown. */
+  readonly policy: Policy | 'removed';
   readonly message: string;
   /** When this reason expires by itself (RFC 3339). */
   readonly dueAt?: string;
@@ -31,7 +31,7 @@ export const CONTENT_MISSING: HoldReason = {
   message: 'A rule about its contents can only decide once they are stored',
 };
 
-/** Added to what blocks hold when its source drops it: deny-lists go on naming it, and it never returns. */
+/** Added to what blocks hold when its source drops it: only deny-lists still name it, and it never returns. */
 export const REMOVED: HoldReason = { policy: 'removed', message: 'Its source no longer has it' };
 
 /** Returns whether a version is remembered only for deny-lists. */
@@ -44,7 +44,9 @@ export function contentStored(now: Date): HoldReason {
   return { policy: 'content', message: 'Its content is stored', dueAt: now.toISOString() };
 }
 
-export type ShownReason = Pick<HoldReason, 'policy' | 'message' | 'dueAt'>;
+export interface ShownReason extends Pick<HoldReason, 'message' | 'dueAt'> {
+  readonly policy: Policy;
+}
 
 /** The outcome of admission. */
 export type Verdict =
@@ -60,9 +62,7 @@ export const ADMIT: Verdict = { outcome: 'admit' };
 
 /** Returns the reasons without their internal members. */
 export function shownReasons(reasons: readonly HoldReason[]): ShownReason[] {
-  return reasons.map(({ policy, message, dueAt }) => ({
-    policy,
-    message,
-    ...(dueAt === undefined ? {} : { dueAt }),
-  }));
+  return reasons.flatMap(({ policy, message, dueAt }) =>
+    policy === 'removed' ? [] : [{ policy, message, ...(dueAt === undefined ? {} : { dueAt }) }],
+  );
 }

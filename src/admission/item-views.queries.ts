@@ -104,10 +104,7 @@ export class ItemViews {
       ...(filters.reason === undefined ? [] : [`i.reasons @> $reason::jsonb`]),
       ...(filters.mine ? [`i.publisher_key = $person`] : []),
       ...(filters.decidable
-        ? [
-            `decidable.is and not approvals.has and i.status = 'held' and not i.is_approved
-            and not i.reasons @> '[{"policy": "removed"}]'`,
-          ]
+        ? [`decidable.is and not approvals.has and i.status = 'held' and not i.is_approved`]
         : []),
       ...(before ? [`(i.created_at, i.id) < ($afterAt::timestamptz, $afterId::uuid)`] : []),
     ];

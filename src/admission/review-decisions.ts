@@ -28,7 +28,7 @@ import {
 } from './item-decisions.queries.js';
 import { ItemViews } from './item-views.queries.js';
 import { type SeenItem, SeenItems } from './seen-items.queries.js';
-import { isRemoved, shownReasons } from './hold-reason.js';
+import { shownReasons } from './hold-reason.js';
 
 /** The decisions and comments on one item. */
 const MAX_DECISIONS = 200;
@@ -77,7 +77,7 @@ export class Decisions {
       const item = await this.items.load(caller, id, manager);
       checkMayDecide(item, decision);
       await checkState(manager, item, decision, request);
-      if (item.isApproved || isRemoved(item)) this.checkMayEndApproved(caller, item, decision);
+      if (item.isApproved) this.checkMayEndApproved(caller, item, decision);
       const events: ChangeEvent[] = [eventOf(item, decision, request)];
       const blocks = await this.blocks.inForce(manager);
       const by = { publisher: publisherOf(caller), key: personKey(caller) };

@@ -16,6 +16,7 @@ import { isStorable } from '../validation/storable-text.js';
 import { AdmissionItem, type ItemStatus } from './admission.entity.js';
 import type { ItemChange } from './publication.js';
 import { approvalsOf, isReviewer, type ReviewRule } from './review-rules.js';
+import { isRemovedItem } from './held-items.queries.js';
 import type { HoldReason } from './hold-reason.js';
 
 /** What determines which items a caller sees. */
@@ -168,7 +169,7 @@ export class SeenItems {
     let last: ItemPlace | undefined;
     for (let judged = 0; ;) {
       const { text, values: parameters } = bind(
-        `${SELECT} where (${seen.join(' or ')}) and ${condition}
+        `${SELECT} where (${seen.join(' or ')}) and not ${isRemovedItem('i')} and ${condition}
            ${last ? 'and (i.created_at, i.id) < ($lastAt::timestamptz, $lastId::uuid)' : ''}
          order by i.created_at desc, i.id desc limit $slice::int`,
         { ...values, lastAt: last?.createdAt ?? null, lastId: last?.id ?? null },

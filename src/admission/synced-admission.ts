@@ -193,9 +193,11 @@ class SortedContent {
     const claims = this.claimsOf?.(version) ?? null;
     // An approved document returns when the blocks are lifted, with its own claims.
     const mayReturn = (item: HeldVersion) => item.isApproved && hasClaims(item, claims);
-    for (const item of items)
-      if (item.status === 'held' && item !== held && !(mayReturn(item) && verdict.outcome === 'hold'))
-        this.drop(item, hasClaims(item, claims));
+    for (const item of items) {
+      if (item.status !== 'held' || item === held) continue;
+      if (item.digest.equals(version.digest)) this.changes.deleted.push(item.id);
+      else if (!(mayReturn(item) && verdict.outcome === 'hold')) this.drop(item, hasClaims(item, claims));
+    }
     if (stored && !isServed && (verdict.outcome === 'hold' || isRejectedAgain))
       this.staying.add(versionMapKey(version));
     if (verdict.outcome === 'admit') {
@@ -276,7 +278,8 @@ function seenWith(
       stored,
       isServed,
       items: known,
-      held: same?.status === 'held' ? same : undefined,
+      // What returns is judged like new.
+      held: same?.status === 'held' && !isRemoved(same) ? same : undefined,
       rejected: same?.status === 'rejected' ? same : undefined,
     };
   };

@@ -29,7 +29,6 @@ export const POLICY_LABELS: Readonly<Record<Policy, string>> = {
   rule: 'Rule',
   content: 'Content missing',
   block: 'Block',
-  removed: 'Removed by its source',
   webhook: 'External check',
 };
 
