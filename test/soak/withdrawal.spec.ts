@@ -80,7 +80,9 @@ describe('withdrawn access while 200 connections read from two replicas', () => 
     for (let round = 0; round < ROUNDS; round += 1)
       await acknowledged(() => relabelForAll(manager(round), round));
     await watch.allSeenSince(performance.now(), sights);
-    expect(described(lacking(watch.seen.slice(before)), began)).toEqual([]);
+    // Reads that began during the case before may still have found its refusals.
+    const since = watch.seen.slice(before).filter((seen) => seen.began >= began);
+    expect(described(lacking(since), began)).toEqual([]);
   });
 });
 
