@@ -181,4 +181,4 @@ describe('a server that sends complete snapshots only', () => {
   });
 });
 
-it('syncs leave nothing in the temporary directory', async () => expect(await leftovers()).toEqual([]));
+it('syncs leave nothing in the temporary directory', () => expect.poll(leftovers).toEqual([]));

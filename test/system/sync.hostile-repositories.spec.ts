@@ -162,5 +162,5 @@ describe('limits', () => {
     expect(more?.content).toMatchObject({ status: 'failed', error: expect.stringMatching(/2048 files/) });
   });
 
-  it('leave nothing in the temporary directory', async () => expect(await leftovers()).toEqual([]));
+  it('leave nothing in the temporary directory', () => expect.poll(leftovers).toEqual([]));
 });
