@@ -12,7 +12,7 @@ import { queueHeldContent } from './held-content.queries.js';
 import { AdmissionItem } from './admission.entity.js';
 import { dueAtOf } from './curation-rules.js';
 import type { ItemChange } from './publication.js';
-import { CONTENT_MISSING, type HoldReason, REMOVED } from './hold-reason.js';
+import { CONTENT_MISSING, type HoldReason } from './hold-reason.js';
 
 /** Maximum rows per statement, and maximum bytes of their documents. */
 const BATCH = 1_000;
@@ -146,19 +146,6 @@ export async function setReasons(
       manager,
       AdmissionItem,
       batch.map(({ id, reasons }) => ({ id, reasons, dueAt: dueAtOf(reasons) })),
-    );
-}
-
-/** Remembers versions that only blocks hold and that their source dropped. */
-export async function markRemoved(
-  manager: EntityManager,
-  items: readonly Pick<AdmissionItem, 'id' | 'reasons'>[],
-): Promise<void> {
-  for await (const batch of batches(items, BATCH))
-    await updateMany(
-      manager,
-      AdmissionItem,
-      batch.map(({ id, reasons }) => ({ id, reasons: [...reasons, REMOVED] })),
     );
 }
 

@@ -27,8 +27,8 @@ import {
   type HeldVersion,
   insertItems,
   markAdmitted,
-  markRemoved,
   type NewItem,
+  setReasons,
   updateItems,
 } from './held-items.queries.js';
 import { readsContents } from './curation-rules.js';
@@ -53,7 +53,7 @@ import { insertQuestions } from './webhook-questions.queries.js';
 import { transactionTime } from '../database/locks.js';
 import type { StoredVersion } from '../entry-store/entry.entity.js';
 import type { AdmittedContent, ConsideredBlocks, SyncedContent } from './synced-content.js';
-import { type HoldReason, isRemoved } from './hold-reason.js';
+import { type HoldReason, isRemoved, REMOVED } from './hold-reason.js';
 
 /** Maximum audit events of one sync or block about single items; its own event has the totals. */
 export const MAX_ITEM_EVENTS = 1_000;
@@ -144,7 +144,10 @@ export class SyncedAdmission {
     now: Date,
   ): Promise<void> {
     await deleteItems(manager, deleted);
-    await markRemoved(manager, removed);
+    await setReasons(
+      manager,
+      removed.map(({ id, reasons }) => ({ id, reasons: [...reasons, REMOVED] })),
+    );
     await updateItems(manager, updated);
     await insertItems(manager, sourceId, inserted);
     await markAdmitted(

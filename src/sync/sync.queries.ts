@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { DataSource, type EntityManager, In, IsNull, Not, Repository } from 'typeorm';
 import { AdmissionItem } from '../admission/admission.entity.js';
+import { isRemovedItem } from '../admission/held-items.queries.js';
 import { isOneOf } from '../database/sql-expressions.js';
 import { LIVE_STATUSES } from '../documents/statuses.js';
 import { Entry } from '../entry-store/entry.entity.js';
@@ -97,7 +98,11 @@ export class SyncQueries {
   async heldFigures(): Promise<HeldFigures[]> {
     return this.states.manager
       .createQueryBuilder(Source, 'source')
-      .leftJoin(AdmissionItem, 'item', `item.sourceId = source.id and item.status = 'held'`)
+      .leftJoin(
+        AdmissionItem,
+        'item',
+        `item.sourceId = source.id and item.status = 'held' and not ${isRemovedItem('item')}`,
+      )
       .select('source.name', 'source')
       .addSelect('source.kind', 'kind')
       .addSelect('count(item.id)::int', 'held')

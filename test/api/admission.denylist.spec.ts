@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { decide, itemsFor, served, shortly } from '../support/admission.js';
 import { SUPER_ADMIN } from '../support/callers.js';
 import { aServer, aSkill } from '../support/documents.js';
-import type { Sender } from '../support/http.js';
+import { call, type Sender } from '../support/http.js';
 import { expectRefused } from '../support/matchers.js';
 import { aService } from '../support/service.js';
 
@@ -182,6 +182,8 @@ describe('a deny-list, once the source has dropped a blocked version', () => {
     expect(await itemsFor(root())).toEqual([]);
     for (const item of before) expectRefused(await decide(root(), item, 'approve'), 404, 'item_not_found');
     expect((await dropping.synced('upstream')).counts).toMatchObject({ held: 0 });
+    const metrics = async () => (await call(`${dropping.internalOrigin}/metrics`)).text;
+    await expect.poll(metrics).toContain('registry_admission_held_items{source="upstream",kind="file"} 0');
     // Another block holds it too, and then is the last one.
     await put(`${BLOCK}-b`);
     await root().delete(BLOCK);
